@@ -88,7 +88,7 @@ def configuration(binary):
 
 def server(binary):
     """The description of the API, the names of the metrics, and the page."""
-    model = ROOT / "tests/fixtures/v0.1.0/transformer-post/run"
+    model = ROOT / "tests/fixtures/runs/transformer-post/run"
     command = [str(binary), "serve", f"en-de={model}", "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
@@ -113,8 +113,8 @@ def server(binary):
 def models(binary):
     """The outputs of each fixture's commands, and a page of those that can be explained."""
     found = {}
-    for commands in sorted(ROOT.glob("tests/fixtures/v0.*/*/commands")):
-        name = f"models/{commands.parent.parent.name}/{commands.parent.name}"
+    for commands in sorted(ROOT.glob("tests/fixtures/runs/*/commands")):
+        name = f"models/{commands.parent.name}"
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder) / "work"
             shutil.copytree(commands.parent, work)

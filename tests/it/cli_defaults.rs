@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::cli_model::stdout;
 use crate::cli_quantize::{TEST_SET, with_test_set};
-use crate::cli_sums::forget_sums;
 use crate::run::Folder;
 
 const SENTENCES: &str =
@@ -75,28 +74,6 @@ fn punctuation_is_apart_in_new_vocabularies() {
     let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false";
     succeeds(&folder, &format!("train c.toml --output old {old}"));
     assert!(tokens(&folder, "old").iter().any(|token| mixes(token)));
-}
-
-/// What version 0.2 wrote lacks the keys, and its runs go on with its defaults.
-#[test]
-fn a_run_that_began_with_other_defaults_goes_on_with_them() {
-    let folder = folder("vocab_size = 80");
-    let old = "--set tokenizer.split_punctuation=false --set tokenizer.split_by_script=false --set \
-               decode.length_penalty_formula=gnmt";
-    succeeds(&folder, &format!("train c.toml --output whole {old}"));
-    succeeds(&folder, &format!("train c.toml --output part {old} --set train.max_steps=2"));
-    let path = folder.path("part/config.toml");
-    let stored = fs::read_to_string(&path).unwrap();
-    let known = |line: &&str| !line.starts_with("split_");
-    let before: Vec<&str> = stored.lines().filter(known).collect();
-    assert!(before.len() + 3 == stored.lines().count());
-    fs::write(&path, before.join("\n")).unwrap();
-    forget_sums(&folder, "part");
-    succeeds(&folder, "train c.toml --output part --resume");
-    let read = |run: &str, name: &str| fs::read(folder.path(run).join(name)).unwrap();
-    for name in ["model.safetensors", "tokenizer.json", "config.toml"] {
-        assert!(read("whole", name) == read("part", name), "{name}");
-    }
 }
 
 #[test]

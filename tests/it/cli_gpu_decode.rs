@@ -113,14 +113,14 @@ fn a_gpu_continues_texts_as_a_cpu_does() {
         return;
     }
     let folder = Folder::new();
-    for version in ["v0.1.0", "v0.2.0"] {
-        let model = root().join(format!("tests/fixtures/{version}/decoder-only/run"));
+    for name in ["decoder-only", "decoder-only-lines"] {
+        let model = fixture(name);
         let command = format!("generate {} --max-new-tokens 40 --prompt a", model.display());
         let greedy = format!("{command} --greedy");
         let found = output(&folder, &format!("{greedy} --device gpu"));
-        assert_eq!(found, output(&folder, &greedy), "{version}");
+        assert_eq!(found, output(&folder, &greedy), "{name}");
         let sampled = format!("{command} --seed 3 --n-best 2 --device gpu:0");
-        assert_eq!(output(&folder, &sampled), output(&folder, &sampled), "{version}");
+        assert_eq!(output(&folder, &sampled), output(&folder, &sampled), "{name}");
     }
 }
 
@@ -151,7 +151,7 @@ fn a_language_model_is_evaluated_on_a_gpu() {
         return;
     }
     let folder = Folder::new();
-    let model = root().join("tests/fixtures/v0.2.0/decoder-only/run");
+    let model = fixture("decoder-only-lines");
     folder.write("texts", "a dog sees the cat\nthe cat\n");
     let command = format!("evaluate {} --text texts --json", model.display());
     let [expected, found] = ["cpu", "gpu"].map(|device| -> Value {

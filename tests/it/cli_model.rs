@@ -172,7 +172,7 @@ fn an_evaluation_has_scores_with_signatures() {
     folder.fails("evaluate runs/c --src in --ref src", 1, &["`in` has 2 lines, `src` has 5"]);
 }
 
-/// Version 0.1.0 wrote keys that the family does not use to model directories.
+/// Imported models have keys that the family does not use.
 #[test]
 fn unused_keys_of_a_stored_configuration_are_ignored() {
     let folder = Folder::new();

@@ -25,7 +25,7 @@ pub(crate) fn forget_sums(folder: &Folder, model: &str) {
     fs::write(&path, provenance.to_string()).unwrap();
 }
 
-/// Removes all checksums, as a model of the first version has none.
+/// Removes all checksums.
 pub(crate) fn forget_all_sums(folder: &Folder, model: &str) {
     let path = folder.path(model).join("provenance.json");
     let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();

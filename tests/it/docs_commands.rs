@@ -34,13 +34,6 @@ const FOREIGN: [(&str, &str); 19] = [
 /// Flags that the help shows only with some features.
 const HIDDEN: [(&str, &str); 1] = [("--process-timeout", "mpi")];
 
-/// Values that flags had in earlier versions and that are still read.
-const OLD_VALUES: [(&str, &[&str]); 3] = [
-    ("--length-penalty", &["gnmt", "length"]),
-    ("--early-stopping", &["exact", "likely", "first"]),
-    ("--format", &["jsonl", "tsv", "text"]),
-];
-
 /// What is wrong with the arguments of a call, if anything.
 fn refusal(arguments: &[String]) -> Option<String> {
     // `attentive COMMAND --help` is about any command.
@@ -51,19 +44,7 @@ fn refusal(arguments: &[String]) -> Option<String> {
         |word: &String| flag(word).is_some_and(|name| HIDDEN.iter().any(|hidden| hidden.0 == name));
     let shown: Vec<String> = arguments.iter().filter(|word| !is_hidden(word)).cloned().collect();
     let with_values = shown.len() == arguments.len();
-    PROGRAM.refusal(&shown, with_values).or_else(|| old_value(arguments))
-}
-
-/// A value of a former version, if there is one.
-fn old_value(arguments: &[String]) -> Option<String> {
-    let pairs = arguments.windows(2).map(|pair| (pair[0].as_str(), pair[1].as_str()));
-    let joined = arguments.iter().filter_map(|word| word.split_once('='));
-    let mut given = pairs.chain(joined);
-    given.find_map(|(name, value)| {
-        let old = OLD_VALUES.iter().find(|(flag, _)| *flag == name)?.1;
-        old.contains(&value)
-            .then(|| format!("`{name} {value}` is of an earlier version; see `--help` for the present one"))
-    })
+    PROGRAM.refusal(&shown, with_values)
 }
 
 /// The arguments of the call that `code` within a line is, if it is one.
@@ -89,7 +70,7 @@ fn unknown_flag(code: &str) -> Option<String> {
         PROGRAM.has_flag(name) || exceptions.clone().any(|known| known.0 == name)
     };
     if is_known(name) {
-        return old_value(&words);
+        return None;
     }
     let advice = "if another program has it, add it to FOREIGN in tests/it/docs_commands.rs";
     Some(format!("no command has the flag `{name}`; {advice}"))

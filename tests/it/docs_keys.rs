@@ -5,7 +5,7 @@ use std::path::Path;
 use attentive::Error;
 use attentive::config::{Config, Draft};
 use attentive::server::ServeConfig;
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::docs_commands::calls_on;
 use crate::run::Folder;
@@ -96,33 +96,6 @@ fn refused_by_server(text: &str) -> Option<String> {
     ServeConfig::load(&folder.path("serve.toml")).err().map(|error| said(&error))
 }
 
-/// What the program says about the name of `key`, or of its value, if it is an old one.
-fn renamed(key: &str, value: Option<&str>) -> Option<String> {
-    let setting = format!("{key}={}", value.unwrap_or("0"));
-    let draft = match Draft::parse("", Path::new("my.toml"), &[setting]) {
-        Ok(draft) => draft,
-        // The wrong type for the key by its present name, which the message has. The keys of a corpus miss
-        // each other instead.
-        Err(Error::Config { key: now, .. }) if now != key && !now.starts_with("data.") => {
-            return Some(format!("`{key}` is called `{now}` now"));
-        }
-        Err(_) => return None,
-    };
-    draft.renamed().first().map(ToString::to_string)
-}
-
-/// All dotted keys of a table and their values.
-fn keys(table: &Table, section: &str) -> Vec<(String, String)> {
-    let inner = table.iter().flat_map(|(name, value)| {
-        let key = format!("{section}{name}");
-        match value {
-            Value::Table(table) => keys(table, &format!("{key}.")),
-            value => vec![(key, value.to_string())],
-        }
-    });
-    inner.collect()
-}
-
 /// What is wrong with a block of TOML, if anything.
 fn wrong_block(text: &str) -> Option<String> {
     let table: Table = match text.parse() {
@@ -138,9 +111,7 @@ fn wrong_block(text: &str) -> Option<String> {
     }
     let is_whole =
         table.get("data").is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());
-    let all = keys(&table, "");
-    let mut old = all.iter().filter_map(|(key, value)| renamed(key, Some(value)));
-    old.next().or_else(|| refused(text, is_whole))
+    refused(text, is_whole)
 }
 
 /// What is wrong with `section.key` or `section.key = value`, if anything; `None` for what looks otherwise.
@@ -175,9 +146,8 @@ fn wrong_name(name: &str, value: &str) -> Option<String> {
     if keys.iter().any(is_known) || serves(name, value) {
         return None;
     }
-    let old = keys.iter().find_map(|key| renamed(key, Some(value)));
     let advice = "a new section belongs in SECTIONS in tests/it/docs_keys.rs";
-    old.or_else(|| Some(format!("no section has a key `{name}` with this value; {advice}")))
+    Some(format!("no section has a key `{name}` with this value; {advice}"))
 }
 
 /// Whether a section of a server's configuration has a key `name`.
@@ -191,9 +161,6 @@ fn serves(name: &str, value: &str) -> bool {
 
 /// What is wrong with a key of a training configuration, and with its value if there is one.
 fn wrong_training_key(key: &str, value: Option<&str>) -> Option<String> {
-    if let Some(old) = renamed(key, value) {
-        return Some(old);
-    }
     let value = value.filter(|value| !is_placeholder(value));
     let setting = format!("{key}={}", value.unwrap_or("0"));
     match Draft::parse("", Path::new("my.toml"), &[setting]) {

@@ -44,7 +44,6 @@ mod cli_quantize;
 mod cli_quantize_refused;
 #[cfg(target_os = "linux")]
 mod cli_refused;
-mod cli_renamed;
 mod cli_runs;
 mod cli_score;
 mod cli_sentences;
@@ -71,7 +70,6 @@ mod given;
 #[cfg(all(unix, feature = "server"))]
 mod hostile_tokenizers;
 mod invariance;
-mod legacy;
 mod loaders;
 mod multi30k;
 mod recurrent_fixture;
@@ -110,5 +108,6 @@ mod shakespeare;
 #[cfg(all(unix, feature = "server"))]
 mod special_files;
 #[cfg(feature = "server")]
+mod stored;
 mod support;
 mod transformer_fixture;

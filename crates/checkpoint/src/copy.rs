@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
@@ -29,7 +28,6 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
         LoadedWeights::Packed(_) => fs::copy(model.join(files::PACKED), path).map(drop),
     };
     let (name, sha256) = match &weights {
-        // Versions before 0.2 named the parameters differently, so the file may change.
         LoadedWeights::Dense(weights) => {
             (files::WEIGHTS, Some(weights::sha256(weights).map_err(Error::io("read", model))?))
         }
@@ -42,18 +40,14 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
         Some(shortlist) => write_shortlist(shortlist, &mut fs::File::create(path)?),
         None => Ok(()),
     };
-    let reports = [files::REPORT, files::OLD_REPORT].map(|name| (name, model.join(name)));
-    let copy_report = reports
-        .each_ref()
-        .map(|(_, report)| move |path: &Path| -> io::Result<()> { fs::copy(report, path).map(drop) });
+    let report = model.join(files::REPORT);
+    let copy_report = |path: &Path| fs::copy(&report, path).map(drop);
     let mut others: Vec<(&str, &Content<'_>)> = vec![(name, &write_weights)];
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
-    for ((_, report), copy) in reports.iter().zip(&copy_report) {
-        if report.exists() {
-            others.push((files::REPORT, copy));
-        }
+    if report.exists() {
+        others.push((files::REPORT, &copy_report));
     }
     let sha256: BTreeMap<String, String> = sha256.map(|sum| (name.to_owned(), sum)).into_iter().collect();
     let provenance = || Provenance { sha256: sha256.clone(), ..provenance.clone() };
@@ -70,8 +64,11 @@ mod tests {
     #[test]
     fn a_copy_is_the_same_model() {
         let folder = tempfile::tempdir().expect("tempdir");
-        for (number, version) in ["v0.1.0/average/run", "v0.2.0/transformer/run"].iter().enumerate() {
-            let model = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(version);
+        for (number, name) in ["average", "transformer-post"].iter().enumerate() {
+            let model = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+                .join("../../tests/fixtures/runs")
+                .join(name)
+                .join("run");
             let out = folder.path().join(number.to_string());
             copy(&model, &out).expect("copy");
             let [before, after] = [&*model, &out].map(|dir| load(dir).expect("load"));

@@ -8,8 +8,6 @@ pub const PACKED: &str = "packed.safetensors";
 pub const SHORTLIST: &str = "shortlist.safetensors";
 /// The quantization report.
 pub const REPORT: &str = "report.json";
-/// The name of the quantization report in version 0.2.
-pub(crate) const OLD_REPORT: &str = "receipt.json";
 /// The origin of the model.
 pub const PROVENANCE: &str = "provenance.json";
 /// The training log.
@@ -21,7 +19,7 @@ pub const CHECKPOINTS: &str = "checkpoints";
 
 /// True if a file or folder called `name` belongs to a model or run.
 pub fn include(name: &str) -> bool {
-    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, OLD_REPORT, PROVENANCE, METRICS, TENSORBOARD, CHECKPOINTS]
+    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, PROVENANCE, METRICS, TENSORBOARD, CHECKPOINTS]
         .contains(&name)
         || name.starts_with("tokenizer.")
 }

@@ -23,7 +23,6 @@ pub mod files;
 mod history;
 mod lock;
 mod mapped;
-mod names;
 mod packed;
 mod provenance;
 mod recovery;
@@ -161,7 +160,7 @@ pub fn is_quantized(dir: &Path) -> bool {
 
 /// The path of the quantized weights in `dir`, if it is the directory of a quantized model.
 fn packed_file(dir: &Path) -> Option<PathBuf> {
-    let mut names = [files::PACKED, files::REPORT, files::OLD_REPORT].into_iter();
+    let mut names = [files::PACKED, files::REPORT].into_iter();
     let is_quantized = names.any(|name| dir.join(name).exists());
     is_quantized.then(|| dir.join(files::PACKED))
 }

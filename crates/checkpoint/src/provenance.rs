@@ -27,7 +27,7 @@ pub struct Provenance {
     /// The validation scores of these weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<RecordedScore>,
-    /// SHA-256 (hexadecimal) of the files described by this provenance, by name. Version 0.1.0 wrote none.
+    /// SHA-256 (hexadecimal) of the files described by this provenance, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sha256: BTreeMap<String, String>,
 }

@@ -30,9 +30,8 @@ pub struct TrainingState<P> {
     pub step: u64,
     /// The position of the next batch.
     pub position: Position,
-    /// The matmul precision and instructions so far; absent in checkpoints of older versions.
-    #[serde(default)]
-    pub products: Option<Products>,
+    /// The precision of matrix products and the instructions so far.
+    pub products: Products,
     /// True if this checkpoint exists only because a run whose final model is an average
     /// (`train.average_last`) was stopped. The next checkpoint replaces it, so that the average does not
     /// depend on how often the run was stopped. Other runs keep such a checkpoint like any other.

@@ -21,7 +21,6 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
 
 use super::mapped::{MappedTensor, MappedWeights};
-use super::names::old_names;
 use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
@@ -135,8 +134,7 @@ impl Stored {
             (self.tensors.iter().enumerate().map(|(index, (name, _))| (name.as_str(), index))).collect();
         let mut places = vec![0; self.tensors.len()];
         for (place, (name, shape)) in expected.iter().enumerate() {
-            let names = std::iter::once(name.clone()).chain(old_names(name));
-            let found = names.into_iter().find_map(|name| left.remove(name.as_str()));
+            let found = left.remove(name.as_str());
             let index =
                 found.ok_or_else(|| self.mismatch(format!("parameter `{name}` {shape:?} is missing")))?;
             let info = &self.tensors[index].1;

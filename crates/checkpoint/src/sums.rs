@@ -1,6 +1,6 @@
 //! Checksums of the files that describe a model besides its weights: its configuration and tokenizers.
 //!
-//! The provenance holds them. Models of versions 0.1 and 0.2 have none, and are not checked.
+//! The provenance holds them. A file whose checksum was deleted from it is not checked.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_config::{Config, Draft};
 
-use super::message;
-
 /// The configuration file, and settings that override it.
 #[derive(clap::Args)]
 pub(super) struct ConfigurationArgs {
@@ -19,7 +17,7 @@ pub(super) struct ConfigurationArgs {
 }
 
 impl ConfigurationArgs {
-    /// Reads the file. [`message::renamed`] prints the notes about it.
+    /// Reads the file.
     pub(super) fn draft(&self) -> Result<Draft> {
         self.draft_of(&self.config)
     }
@@ -35,7 +33,7 @@ impl ConfigurationArgs {
         read(file, &self.set)
     }
 
-    /// Reads the whole configuration, and prints a note for each renamed key.
+    /// Reads the whole configuration.
     pub(super) fn resolved(&self) -> Result<Config> {
         whole(self.draft()?)
     }
@@ -45,9 +43,8 @@ fn read(file: &Path, overrides: &[String]) -> Result<Draft> {
     Draft::load(file, overrides).map_err(|error| explained(error, file))
 }
 
-/// The whole configuration. Prints a note for each renamed key.
+/// The whole configuration.
 pub(super) fn whole(draft: Draft) -> Result<Config> {
-    message::renamed(&draft);
     let known = draft.known(None)?;
     draft.resolve(&known)
 }

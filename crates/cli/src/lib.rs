@@ -37,7 +37,6 @@ mod prepare;
 mod profile;
 mod progress;
 mod quantize;
-mod renamed;
 mod rescore;
 mod samples;
 mod score;
@@ -184,16 +183,10 @@ pub fn main() -> ExitCode {
 /// If the reader of standard output closes it early, as `head` does, the program exits silently with success.
 /// A request for help and a mistake in the command line end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let line = renamed::Line::read(arguments);
-    let words = line.words();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let words = || arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>();
     let Cli { command, threads, process_timeout } =
-        Cli::try_parse_from(line.arguments).unwrap_or_else(|error| {
-            if error.use_stderr() {
-                line.notes.iter().for_each(message::note);
-            }
-            tips::added(error, &words).exit()
-        });
-    line.notes.iter().for_each(message::note);
+        Cli::try_parse_from(&arguments).unwrap_or_else(|error| tips::added(error, &words()).exit());
     let timeout = Duration::from_secs(process_timeout.get().into());
     let processes = match Processes::launched(timeout, message::error) {
         Ok(processes) => processes,

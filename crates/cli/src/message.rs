@@ -1,6 +1,5 @@
 //! Messages on standard error.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use anstyle::{AnsiColor, Style};
 use attentive_base::count::count;
 use attentive_base::error::Error;
-use attentive_config::Draft;
 use attentive_pipeline::Warning;
 use indicatif::ProgressBar;
 
@@ -121,13 +119,6 @@ pub(super) fn warnings(warnings: &[Warning]) {
 /// Prints a note.
 pub(super) fn note(text: impl fmt::Display) {
     say(Label::Note.line(text));
-}
-
-/// Prints a note for each key of `draft` with a name from an earlier version.
-pub(super) fn renamed(draft: &Draft) {
-    for renamed in draft.renamed().iter().collect::<BTreeSet<_>>() {
-        note(renamed);
-    }
 }
 
 /// The progress that is shown on standard error.

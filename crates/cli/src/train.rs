@@ -71,9 +71,6 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
-    if processes.is_first() {
-        message::renamed(&draft);
-    }
     let known = processes.value_of_first("the model of `model.from` was read", || draft.known(resumed))?;
     let config = draft.resolve(&known);
     let config = processes.agree("the configuration was read", config)?;

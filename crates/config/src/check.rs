@@ -33,14 +33,12 @@ impl Config {
         )?;
         self.data.training()?;
         self.validate_stored()?;
-        let parts = self.train.micro_batches_per_update;
-        ranges::whole(ranges::LIMITED_LATER, parts as u64)?;
         family::windows(self)?;
         unused::check(self, table)
     }
 
-    /// As [`Config::validate`], but accepts unused values, which earlier versions wrote to model directories,
-    /// and what an imported model may have: no corpus, and windows that are longer than a batch.
+    /// As [`Config::validate`], but accepts what an imported model may have: no corpus, values without effect,
+    /// and windows that are longer than a batch.
     pub fn validate_stored(&self) -> Result<()> {
         require(
             i64::try_from(self.seed).is_ok(),

@@ -101,7 +101,7 @@ mod tests {
         other.model.d_model = 64;
         let difference = config.difference_that_matters(&other).expect("a difference");
         assert_eq!(difference.key, "model.d_model");
-        // Version 0.1.0 let keys stand that nothing reads.
+        // Keys that nothing reads say nothing.
         let mut stored = config.clone();
         stored.model.recurrent.d_hidden += 1;
         assert_eq!(stored.difference_that_matters(&config), None);

@@ -10,9 +10,8 @@ use toml::{Table, Value};
 
 use super::origin::{Origins, ValueOrigin};
 use super::place::{Document, not_toml, place_in_file};
-use super::renamed::{self, Renamed};
 use super::strict::{check_key, check_table};
-use super::{Config, corpus, dependent, format, older, source};
+use super::{Config, corpus, dependent, format, resumed, source};
 
 /// The largest configuration.
 const MOST_BYTES: u64 = 16 << 20;
@@ -35,12 +34,11 @@ impl Config {
         draft.resolve(&known)
     }
 
-    /// Reads the resolved configuration `path` of a model directory. Unused values are accepted, since
-    /// earlier versions wrote them, and a key that is missing has the default of the version that did not
-    /// know it.
+    /// Reads the resolved configuration `path` of a model directory. Values without effect are accepted, since
+    /// imported models have them.
     ///
     /// # Errors
-    /// Those of [`Config::load`].
+    /// Those of [`Config::load`], and [`Error::Model`] if it has another [format](crate::FORMAT).
     pub fn load_stored(path: &Path) -> Result<Self> {
         Draft::load(path, &[])?.resolve_stored().map(|(config, _)| config)
     }
@@ -75,9 +73,10 @@ pub struct Draft {
     text: String,
     path: PathBuf,
     overrides: Vec<Override>,
+    /// That of a stored configuration, if it has one.
+    format: Option<u32>,
     /// With the overrides.
     table: Table,
-    renamed: Vec<Renamed>,
 }
 
 /// Configurations that complete a [`Draft`].
@@ -108,24 +107,16 @@ impl Draft {
         let parsed = contain(|| text.parse::<Table>())
             .map_err(|problem| Error::Toml { path: path.into(), problem })?;
         let mut table = parsed.map_err(|error| not_toml(text, path, &error))?;
-        format::take(&mut table, path)?;
-        let mut renamed = renamed::rename(&mut table)
-            .map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
+        let format = format::take(&mut table, path)?;
         check_table("", &table).map_err(|error| located(error, |key| place_in_file(text, path, key)))?;
         let overrides = overrides.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>>>()?;
-        for Override { key, value, renamed: by_override } in &overrides {
+        for Override { key, value } in &overrides {
             check_key(key, value).map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
             set(&mut table, key, value.clone())?;
-            renamed.extend_from_slice(by_override);
         }
-        let draft = Self { renamed, text: text.to_owned(), path: path.to_path_buf(), overrides, table };
+        let draft = Self { format, text: text.to_owned(), path: path.to_path_buf(), overrides, table };
         corpus::check(&draft.table).map_err(|error| draft.located(error))?;
         Ok(draft)
-    }
-
-    /// Names of earlier versions that the file and the overrides use.
-    pub fn renamed(&self) -> &[Renamed] {
-        &self.renamed
     }
 
     /// The configurations that complete this one, for a run that is resumed in the directory `resumed` if
@@ -170,7 +161,7 @@ impl Draft {
         let Known { source, begun } = known;
         let mut origins = self.origins();
         if let Some(begun) = begun {
-            older::keep(&mut self.table, begun);
+            resumed::keep(&mut self.table, begun);
             origins.add(&self.table, |_| ValueOrigin::Run);
         }
         let source = source.as_ref();
@@ -187,10 +178,9 @@ impl Draft {
     ///
     /// # Errors
     /// Those of [`Config::load_stored`].
-    pub fn resolve_stored(mut self) -> Result<(Config, Origins)> {
+    pub fn resolve_stored(self) -> Result<(Config, Origins)> {
+        format::require(self.format, &self.path)?;
         let mut origins = self.origins().stored();
-        older::fill_in(&mut self.table);
-        origins.add(&self.table, |_| ValueOrigin::FormerDefault);
         let config = self.finish(None, &mut origins, |config, _| config.validate_stored())?;
         Ok((config, origins))
     }
@@ -240,7 +230,6 @@ impl Draft {
 struct Override {
     key: String,
     value: Value,
-    renamed: Vec<Renamed>,
 }
 
 impl Override {
@@ -253,9 +242,7 @@ impl Override {
         };
         let value = value.trim();
         let value = value.parse().unwrap_or_else(|_| Value::String(value.to_owned()));
-        let (key, value, renamed) = renamed::rename_one(key.trim(), value)
-            .map_err(|error| located(error, |_| OVERRIDE.to_owned()))?;
-        Ok(Self { key, value, renamed })
+        Ok(Self { key: key.trim().to_owned(), value })
     }
 
     /// Whether the override sets `key`, directly or through its section.

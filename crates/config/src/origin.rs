@@ -25,8 +25,6 @@ pub enum ValueOrigin {
         /// The line, counted from 1.
         line: usize,
     },
-    /// The default of the version that stored the configuration of a model, which may be another one today.
-    FormerDefault,
     /// The configuration of the base model in `model.from`.
     BaseModel,
     /// The configuration with which the resumed run began.
@@ -45,7 +43,6 @@ impl fmt::Display for ValueOrigin {
         match self {
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
             Self::Stored { line } => write!(f, "stored, line {line}"),
-            Self::FormerDefault => f.write_str("not stored, default of that version"),
             Self::Override => f.write_str("an override"),
             Self::BaseModel => f.write_str("base model"),
             Self::Run => f.write_str("resumed run"),

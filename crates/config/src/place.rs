@@ -6,8 +6,6 @@ use attentive_base::error::Error;
 use toml::Spanned;
 use toml::de::DeTable;
 
-use super::renamed;
-
 /// The file, and the line on which it names `key`, for messages.
 pub(super) fn place_in_file(text: &str, path: &Path, key: &str) -> String {
     match Document::read(text).line_of(key) {
@@ -35,13 +33,8 @@ impl<'a> Document<'a> {
         for part in section.into_iter().flat_map(|section| section.split('.')) {
             table = table.get(part)?.get_ref().as_table()?;
         }
-        let section = section.unwrap_or("");
-        let found = renamed::names(section, name).find_map(|written| {
-            let (key, value) = table.get_key_value(written)?;
-            let value = value.get_ref().as_str();
-            renamed::stands_for(section, written, name, value).then_some(key)
-        })?;
-        Some(line_at(self.text, found.span().start))
+        let (key, _) = table.get_key_value(name)?;
+        Some(line_at(self.text, key.span().start))
     }
 }
 

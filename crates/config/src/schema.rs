@@ -9,7 +9,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, format, renamed};
+use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, format};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct Key {
     pub(super) schema: &'static Value,
 }
 
-/// The JSON Schema of all keys by their present names.
+/// The JSON Schema of all keys.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let mut schema = schema_of::<Config>();
     schema["title"] = "Attentive configuration".into();
@@ -107,10 +107,9 @@ pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
 });
 
 impl Config {
-    /// The JSON Schema (draft 2020-12) of a configuration file. Old names are part of it, as deprecated ones.
+    /// The JSON Schema (draft 2020-12) of a configuration file.
     pub fn json_schema() -> Value {
         let mut schema = DOCUMENT.clone();
-        renamed::add_to_schema(&mut schema);
         schema["properties"][format::KEY] = json!({
             "const": format::FORMAT,
             "description": "The format of a stored configuration. Other configurations need none."

@@ -1,12 +1,11 @@
 //! Reading: keys, types, overrides, files, and messages about mistakes.
 
 mod family;
-mod older;
 mod overrides;
 mod precision;
 mod ranges;
 mod reference;
-mod renamed;
+mod resumed;
 mod source;
 mod unused;
 

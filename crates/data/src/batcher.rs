@@ -23,21 +23,12 @@ pub struct Position {
     /// Number of completed epochs.
     pub epoch: u64,
     /// Number of completed windows of this epoch. Only large corpora have more than one.
-    #[serde(default = "unknown")]
     pub window: usize,
     /// Number of batches of this window that have been returned.
     pub batch: usize,
 }
 
-/// Version 0.1.0 had a single window, whatever the corpus.
-fn unknown() -> usize {
-    Position::UNKNOWN_WINDOW
-}
-
 impl Position {
-    /// The window number of a position saved by version 0.1.0.
-    const UNKNOWN_WINDOW: usize = usize::MAX;
-
     /// Rejects a position beyond its window, which has `n_batches`.
     pub(super) fn check(self, n_batches: usize) -> Result<()> {
         let Self { epoch, window, batch } = self;
@@ -149,18 +140,6 @@ impl Batcher {
     /// [`Error::Data`] if the epoch has no such batch, which means that the position belongs to another
     /// corpus, or if the corpus on disk is damaged.
     pub fn seek(&mut self, position: Position) -> Result<()> {
-        let mut position = position;
-        if position.window == Position::UNKNOWN_WINDOW {
-            if order::windows(&self.parts, self.seed, position.epoch).len() > 1 {
-                return Err(Error::Data {
-                    problem:
-                        "the run was begun by version 0.1.0, which ordered corpora of this size differently"
-                            .into(),
-                    hint: Some("continue it with version 0.1.0, or start a new run".into()),
-                });
-            }
-            position.window = 0;
-        }
         self.lay_out(position)?;
         position.check(self.order.len())
     }

@@ -30,17 +30,14 @@ pub struct EncodeStats {
     /// Lines dropped because a side has too many tokens.
     pub dropped_long: usize,
     /// Pairs dropped because one side has too many tokens compared with the other.
-    #[serde(default)]
     pub dropped_uneven: usize,
     /// Texts dropped because a masked language model could predict none of their tokens.
     pub dropped_unknown: usize,
     /// Maximum number of tokens per side, including `</s>`.
     pub max_len: usize,
     /// The source tokens of the kept lines.
-    #[serde(default)]
     pub src: TokenCounts,
     /// The target tokens of the kept lines, if they are text.
-    #[serde(default)]
     pub tgt: TokenCounts,
 }
 

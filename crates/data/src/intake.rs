@@ -24,10 +24,8 @@ pub struct ReadStats {
     /// Dropped because a side contains NUL or another control character other than white space.
     pub control: usize,
     /// Dropped because the same line occurred before.
-    #[serde(default)]
     pub repeated: usize,
     /// Dropped because both sides are the same.
-    #[serde(default)]
     pub copies: usize,
 }
 

@@ -59,7 +59,6 @@ struct Progress {
     best: Option<BestReport>,
     validations_without_better: u64,
     /// The updates since the last log entry. Checkpoints of older versions have none.
-    #[serde(default)]
     unlogged: Span,
 }
 
@@ -104,7 +103,8 @@ impl<'a> Trainer<'a> {
         let sought = self.setup.material.feed.seek(state.position);
         processes.agree(doing, sought)?;
         let products = self.setup.learner.products();
-        if let Some(before) = state.products.filter(|before| *before != products) {
+        let before = state.products;
+        if before != products {
             self.observer.on(&Event::Note(&format!(
                 "the run used {before} so far and continues with {products}: its weights may differ in the \
                  last bits from those of a run on one machine and device"
@@ -281,7 +281,7 @@ impl<'a> Trainer<'a> {
         let state = TrainingState {
             step: self.step,
             position: setup.material.feed.position(),
-            products: Some(setup.learner.products()),
+            products: setup.learner.products(),
             provisional: reason == Reason::Stop && setup.config.train.average_last > 0,
             progress: self.progress.clone(),
         };

@@ -11,7 +11,7 @@ use super::http::get;
 
 /// The model directory of a fixture.
 pub(crate) fn fixture(name: &str) -> PathBuf {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v0.1.0");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/runs");
     fixtures.join(name).join("run")
 }
 

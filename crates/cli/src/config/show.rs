@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::files;
-use attentive_config::{Config, Draft};
+use attentive_config::Config;
 
 use super::super::configuration::ConfigurationArgs;
 use super::super::message;
@@ -38,7 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let stored = stored(&args.configuration.config)?;
     let (config, origins) = match (stored, &args.resume) {
-        (Some(file), None) => draft(&args.configuration, &file)?.resolve_stored()?,
+        (Some(file), None) => args.configuration.draft_of(&file)?.resolve_stored()?,
         (Some(_), Some(_)) if args.configuration.config.is_dir() => {
             return Err(Error::usage(
                 "`--resume` needs a configuration file, found a directory",
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             ));
         }
         (_, resumed) => {
-            let draft = draft(&args.configuration, &args.configuration.config)?;
+            let draft = args.configuration.draft()?;
             if let Some(run) = resumed {
                 check_run(run)?;
             }
@@ -58,13 +58,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut out = Output::stdout();
     out.line(message::with_flags(text).trim_end())?;
     out.flush()
-}
-
-/// Reads the configuration in `file`, and prints a note for each renamed key.
-fn draft(configuration: &ConfigurationArgs, file: &Path) -> Result<Draft> {
-    let draft = configuration.draft_of(file)?;
-    message::renamed(&draft);
-    Ok(draft)
 }
 
 /// The configuration file of a model, if `path` is that or the directory of a model.

@@ -9,9 +9,6 @@ use crate::range::Range;
 use crate::schema::{KEYS, Kind};
 use crate::table;
 
-/// A key that had no upper limit in earlier versions, whose models are read.
-pub(super) const LIMITED_LATER: &str = "train.micro_batches_per_update";
-
 /// Refuses numbers of the section `section` ("" for all) that are out of range, unless they have no effect.
 pub(super) fn check(config: &Config, section: &str) -> Result<()> {
     let table = Table::try_from(config).map_err(|error| Error::Config {
@@ -20,7 +17,7 @@ pub(super) fn check(config: &Config, section: &str) -> Result<()> {
         found: error.to_string(),
         hint: None,
     })?;
-    let exempt = [config.unused_keys(), vec![LIMITED_LATER]].concat();
+    let exempt = config.unused_keys();
     let keys = KEYS.iter().map(|key| (key.path.as_str(), key.kind));
     let keys = keys.filter(|(key, _)| key.starts_with(section) && !exempt.contains(key));
     for (key, kind) in keys {

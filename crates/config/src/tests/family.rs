@@ -76,7 +76,7 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
     ]);
 }
 
-/// Missing keys follow the family; keys written by runs of 0.1.0 keep their values.
+/// Missing keys follow the family.
 #[test]
 fn tokenizer_defaults_follow_the_family() {
     let tokenizer = |settings: &[&str]| {

@@ -109,8 +109,7 @@ fn shown_configurations_read_back_equal() {
 
 #[test]
 fn every_value_has_its_origin() {
-    let text =
-        "[data]\ntrain = { src = 'a', tgt = 'b' }\n[model]\nfamily = 'tagger'\n[train]\naccumulate = 2\n";
+    let text = "[data]\ntrain = { src = 'a', tgt = 'b' }\n[model]\nfamily = 'tagger'\n[train]\nmicro_batches_per_update = 2\n";
     let (config, origins) =
         resolve(text, &["train.max_steps=7", "data.train.tgt=c"], &Known::default()).unwrap();
     let file = |line| ValueOrigin::File { path: "x.toml".into(), line };
@@ -174,20 +173,4 @@ fn short_configurations_are_valid() {
         }
     }
     assert!(Start::Text.configuration(Encoder).is_err());
-}
-
-#[test]
-fn old_names_are_deprecated() {
-    let schema = Config::json_schema();
-    for (key, new) in [
-        ("/properties/decode/properties/alpha", "length_penalty"),
-        ("/properties/decode/properties/length_penalty/anyOf/1", "length_penalty_formula"),
-        ("/properties/train/properties/accumulate", "micro_batches_per_update"),
-    ] {
-        let property = schema.pointer(key).unwrap();
-        assert_eq!(property["deprecated"], true, "{key}");
-        assert!(description(property).contains(&format!("`{new}`")), "{key}");
-    }
-    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    assert_eq!(schema["additionalProperties"], false);
 }

@@ -105,7 +105,6 @@ fn special_tokens_are_those_of_the_model() {
 fn values_without_effect_are_not_taken_over() {
     let (_folder, dir) = source(TRANSLATES);
     let mut theirs = Config::load_stored(&dir.join("config.toml")).expect("a source");
-    // Version 0.1.0 wrote such values.
     theirs.model.recurrent.d_hidden = 17;
     write(&dir, &theirs);
     let config = from(&dir, "").expect("a configuration");

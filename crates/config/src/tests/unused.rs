@@ -25,7 +25,7 @@ fn unused_keys_are_refused() {
     let found = message(parse("data.train = { jsonl = 'a' }", &vectors));
     assert!(found.contains("`model.scale_embeddings`"), "{found}");
     let stored = tempfile::NamedTempFile::new().unwrap();
-    let text = format!("{CORPUS}\nmodel.recurrent.cell = 'gru'");
+    let text = format!("format = 1\n{CORPUS}\nmodel.recurrent.cell = 'gru'");
     std::fs::write(stored.path(), text).unwrap();
     Config::load_stored(stored.path()).unwrap();
 }

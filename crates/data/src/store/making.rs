@@ -18,7 +18,6 @@ use super::{MANIFEST, Store, StoreKey, shard_name};
 use crate::encoded::EncodeStats;
 use crate::example::Example;
 use crate::examples::SHARD;
-use crate::intake::ReadStats;
 use crate::stored::SourceFile;
 
 /// The prefix of the names of incomplete folders.
@@ -51,8 +50,6 @@ pub struct Making {
 pub struct Settings {
     /// The key of the data that the corpus was made from.
     pub key: StoreKey,
-    /// Counts of lines read and dropped.
-    pub read: ReadStats,
     /// Counts of lines kept and dropped during encoding.
     pub encoded: EncodeStats,
     /// The files that were read.
@@ -126,7 +123,7 @@ impl Making {
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
     pub fn finish(mut self, settings: Settings) -> Result<Store> {
-        let Settings { key, read, encoded, files, n_parts } = settings;
+        let Settings { key, encoded, files, n_parts } = settings;
         self.ends.resize(n_parts, self.len());
         if self.draft.len() > 0 {
             self.write_shard()?;
@@ -134,7 +131,6 @@ impl Making {
         let manifest = Manifest {
             key,
             layout: self.layout,
-            read,
             encoded,
             files,
             ends: self.ends,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, CorpusSource, SpecialNames, TokenizerConfig};
+use attentive_config::{Config, CorpusSource, FORMAT, SpecialNames, TokenizerConfig};
 use attentive_text::Tokenizers;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,17 +15,14 @@ use super::layout::Layout;
 use super::making::MOST_SHARDS;
 use crate::encoded::EncodeStats;
 use crate::examples::SHARD;
-use crate::intake::ReadStats;
 use crate::patterns;
 use crate::stored::SourceFile;
-
-/// The version of the files.
-const VERSION: u32 = 2;
 
 /// Identifies the data and settings from which a corpus on disk was made. Another key means another corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreKey {
-    version: u32,
+    /// The number of the format.
+    format: u32,
     /// The format of each part, and the number of its files or pairs of files.
     parts: Vec<(String, usize)>,
     /// The files at the time when they were read.
@@ -80,7 +77,7 @@ impl StoreKey {
             }
         }
         Ok(Self {
-            version: VERSION,
+            format: FORMAT,
             parts,
             sources,
             task: format!("{:?}", family.task()),
@@ -116,22 +113,10 @@ impl StoreKey {
         self.sources.iter().map(|source| source.bytes).sum()
     }
 
-    /// The text whose hash is in the folder's name. Keys that version 0.2 did not have are left out if they
-    /// are false, so that its corpora are found.
-    fn text(&self) -> String {
-        let mut text = serde_json::to_value(self).expect("a key has only text and numbers");
-        let splits = ["split_punctuation", "split_digits", "split_by_script"];
-        if let Some(tokenizer) = text["tokenizer"].as_object_mut()
-            && splits.iter().all(|key| tokenizer[*key] == false)
-        {
-            splits.iter().for_each(|key| drop(tokenizer.shift_remove(*key)));
-        }
-        text.to_string()
-    }
-
     /// The name of the folder of a corpus with this key.
     pub(super) fn folder(&self) -> String {
-        let hash = Sha256::digest(self.text().as_bytes());
+        let text = serde_json::to_vec(self).expect("a key has only text and numbers");
+        let hash = Sha256::digest(&text);
         let hash = hexadecimal(&hash[..8]);
         let first = self.sources.first().and_then(|source| Path::new(&source.path).file_stem());
         let stem = first.map_or_else(|| "corpus".into(), |stem| stem.to_string_lossy());
@@ -159,7 +144,6 @@ impl Identity {
 pub(super) struct Manifest {
     pub(super) key: StoreKey,
     pub(super) layout: Layout,
-    pub(super) read: ReadStats,
     pub(super) encoded: EncodeStats,
     pub(super) files: Vec<SourceFile>,
     /// The number of examples up to the end of each part.
@@ -178,8 +162,11 @@ pub(super) struct ShardFacts {
 }
 
 impl Manifest {
-    /// Describes a contradiction, if there is one.
+    /// Describes another format or a contradiction, if there is one.
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.key.format != FORMAT {
+            return Err(format!("it has format {}, and this program reads format {FORMAT}", self.key.format));
+        }
         let (n, shards) = (self.encoded.kept, &self.shards);
         let is_full = |shard: &ShardFacts| shard.examples == SHARD;
         let (last, others) = match shards.split_last() {
@@ -193,29 +180,5 @@ impl Manifest {
             && self.ends.is_sorted()
             && self.ends.last() == Some(&n);
         if fits { Ok(()) } else { Err(format!("{n} examples in {} shards", shards.len())) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A key as version 0.2 wrote it.
-    const BEFORE: &str = concat!(
-        r#"{"version":2,"parts":[["tsv",1]],"sources":[{"path":"/a","bytes":7,"modified":1790000000000000000}],"#,
-        r#""task":"Translate","tokenizer":{"kind":"bpe","vocab_size":8000,"vocabulary":"shared","min_frequency":2,"#,
-        r#""lowercase":false,"normalization":"nfkc","sample_lines":1000000,"special":{"pad":"<pad>","unk":"<unk>","#,
-        r#""bos":"<s>","eos":"</s>","mask":"<mask>","unknown_from":0}},"given":null,"max_len":256,"max_ratio":0.0,"#,
-        r#""drop_repeated":false,"drop_copies":false}"#,
-    );
-
-    #[test]
-    fn corpora_of_earlier_versions_are_found_by_their_runs() {
-        let mut key: StoreKey = serde_json::from_str(BEFORE).unwrap();
-        assert!(key.text().contains(r#""split_punctuation":true"#));
-        key.tokenizer.split_punctuation = false;
-        assert!(key.text().contains(r#""split_punctuation":false"#));
-        key.tokenizer.split_by_script = false;
-        assert_eq!(key.text(), BEFORE);
     }
 }

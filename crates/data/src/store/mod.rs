@@ -71,7 +71,7 @@ impl Store {
             serde_json::from_slice(&text).map_err(|error| error.to_string());
         let whole = manifest.and_then(|manifest| manifest.check().map(|()| manifest));
         let manifest = whole.map_err(|problem| Error::Data {
-            problem: format!("`{}` is damaged, or of another version: {problem}", path.display()),
+            problem: format!("`{}` is damaged, or of another format: {problem}", path.display()),
             hint: Some("delete its folder: the corpus is then prepared again".into()),
         })?;
         Ok(Self { dir: dir.to_path_buf(), manifest: Arc::new(manifest), start: 0, loaded: BTreeMap::new() })

@@ -6,7 +6,7 @@ use attentive_config::{CorpusSource, TokenizerConfig, TokenizerKind};
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use super::*;
-use crate::{Batcher, Budget, Examples, Position, ReadStats};
+use crate::{Batcher, Budget, Examples, Position};
 
 /// Tokenizers with a vocabulary of about `size` words.
 fn tokenizers(size: usize) -> Tokenizers {
@@ -44,7 +44,6 @@ fn store(
     }
     let settings = Settings {
         key: key.clone(),
-        read: ReadStats::default(),
         encoded: EncodeStats { kept: examples.len(), ..EncodeStats::default() },
         files: Vec::new(),
         n_parts: 1,

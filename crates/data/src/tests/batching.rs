@@ -96,10 +96,6 @@ fn any_position_can_be_resumed() {
             assert_eq!(resumed.next_batch().unwrap(), *batch);
         }
     }
-    // A position as version 0.1.0 wrote it.
-    let mut old = self::batcher(600, 200, 9);
-    old.seek(serde_json::from_str(r#"{"epoch": 0, "batch": 1}"#).unwrap()).unwrap();
-    assert_eq!(old.position(), run[1].0);
     let outside = Position { epoch: 1, window: 0, batch: 100_000 };
     assert!(matches!(batcher.seek(outside), Err(Error::Data { .. })));
 }

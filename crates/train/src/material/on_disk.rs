@@ -248,7 +248,7 @@ fn make(
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     report(TRAINING, encoded, config, tokenizers, observer);
-    making.finish(Settings { key, read, encoded, files, n_parts })
+    making.finish(Settings { key, encoded, files, n_parts })
 }
 
 /// Reads the training data and passes them to `take`, some lines at a time.
