@@ -83,6 +83,7 @@ mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
 #[cfg(feature = "server")]
+mod serve_framing;
 mod serve_fuzz;
 #[cfg(feature = "server")]
 mod serve_glossaries;

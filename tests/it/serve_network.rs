@@ -77,31 +77,6 @@ fn what_is_not_json_is_refused_in_each_apis_way() {
 }
 
 #[test]
-fn requests_with_two_lengths_are_refused() {
-    let server = Running::start(config());
-    let get = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let refused = |headers: &str, body: &str| {
-        let mut connection = Connection::open(server.address);
-        let head = format!("POST /translate HTTP/1.1\r\nHost: localhost\r\n{JSON}{headers}\r\n{body}{get}");
-        connection.send(head);
-        let reply = connection.reply().unwrap();
-        assert_eq!(reply.status, 400, "{headers}: {reply:?}");
-        // What follows is not taken for a request.
-        assert!(connection.is_closed(), "{headers}");
-    };
-    refused("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n");
-    refused("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "0\r\n\r\n");
-    refused("Content-Length: 4\r\nContent-Length: 5\r\n", "{}  ");
-    refused("Content-Length: 4, 5\r\n", "{}  ");
-    refused("Content-Length: +4\r\n", "{}  ");
-    refused("Content-Length: -1\r\n", "");
-    refused("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n");
-    refused("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n");
-    refused("Content-Length : 4\r\n", "{}  ");
-    refused(" Content-Length: 4\r\n", "{}  ");
-}
-
-#[test]
 fn slow_heads_and_bodies_are_cut_off() {
     let limits = Limits {
         head_timeout: Duration::from_millis(300),

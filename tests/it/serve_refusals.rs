@@ -48,7 +48,6 @@ fn a_transfer_is_encoded_in_chunks_or_not_at_all() {
         assert_eq!(encoded(&format!("Transfer-Encoding: {encoding}\r\n")), 400, "{encoding}");
     }
     assert_eq!(encoded("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400);
-    assert_eq!(encoded("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"), 400);
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Threads for work whose time grows with the size of a request: reading texts, and writing answers.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use attentive_pipeline::service::Client;
+use attentive_pipeline::service::{Admission, Client, FairQueue, Queued};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
@@ -19,19 +18,33 @@ pub(super) struct Desk {
 }
 
 #[derive(Debug)]
-struct Shared(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    free: usize,
+struct Shared {
     /// The maximum number of places of a client.
     most: usize,
-    /// The number of places of each client that has at least one.
-    taken: HashMap<Client, usize>,
-    /// The waiting requests of each client that has at least one.
-    waiting: HashMap<Client, VecDeque<oneshot::Sender<Place>>>,
-    /// The clients that have waiting requests, in the order of their turns.
-    turns: VecDeque<Client>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    waiting: FairQueue<Waiting>,
+}
+
+/// A request that waits for a place.
+struct Waiting(oneshot::Sender<Place>);
+
+impl Queued for Waiting {
+    fn cost(&self) -> u64 {
+        1
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn is_canceled(&self) -> bool {
+        self.0.is_closed()
+    }
 }
 
 /// A place at the desk, which is passed on when it is dropped.
@@ -91,10 +104,7 @@ impl Desk {
     /// # Errors
     /// A [`Problem`] if the desk is gone.
     pub(super) async fn enter(&self, client: Client) -> Result<Place, Problem> {
-        match self.shared.enter(client) {
-            Ok(place) => Ok(place),
-            Err(turn) => turn.await.map_err(|_| unread()),
-        }
+        self.shared.enter(client).await.map_err(|_| unread())
     }
 
     /// Does `work` when it is the turn of `client`. If the future is dropped, the work is stopped, or never
@@ -124,92 +134,55 @@ fn unread() -> Problem {
 
 impl Shared {
     fn new(places: usize) -> Arc<Self> {
-        let state = State { free: places, most: places - 1, ..State::default() };
-        Arc::new(Self(Mutex::new(state)))
+        let state = State { free: places, waiting: FairQueue::default() };
+        Arc::new(Self { most: places - 1, state: Mutex::new(state) })
     }
 
-    /// Returns a place, or the receiver that gets one when it is the turn of `client`.
-    fn enter(self: &Arc<Self>, client: Client) -> Result<Place, oneshot::Receiver<Place>> {
-        let mut state = self.lock();
-        if state.may_take(client) {
-            state.take(client);
-            return Ok(self.place(client));
-        }
+    /// Returns the receiver that gets a place when it is the turn of `client`.
+    fn enter(self: &Arc<Self>, client: Client) -> oneshot::Receiver<Place> {
         let (sender, turn) = oneshot::channel();
-        let of_client = state.waiting.entry(client).or_default();
-        let is_first = of_client.is_empty();
-        of_client.push_back(sender);
-        if is_first {
-            state.turns.push_back(client);
-        }
-        Err(turn)
+        self.lock().waiting.add(client, Admission::New, [Waiting(sender)]);
+        self.give_out();
+        turn
     }
 
-    fn place(self: &Arc<Self>, client: Client) -> Place {
-        Place { shared: Arc::clone(self), client }
+    /// Gives the free places to those whose turn it is.
+    fn give_out(self: &Arc<Self>) {
+        while let Some((client, Waiting(sender))) = self.next() {
+            let place = Place { shared: Arc::clone(self), client };
+            // A client that disconnects now passes the place on when it drops it.
+            let _ = sender.send(place);
+        }
+    }
+
+    /// The next request in turn, for which a place is taken.
+    fn next(&self) -> Option<(Client, Waiting)> {
+        let mut state = self.lock();
+        while state.free > 0 {
+            let (client, waiting) = state.waiting.next(|taken| taken < self.most)?;
+            if waiting.is_canceled() {
+                state.waiting.release(client, 1);
+            } else {
+                state.free -= 1;
+                return Some((client, waiting));
+            }
+        }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn may_take(&self, client: Client) -> bool {
-        let taken = self.taken.get(&client).copied().unwrap_or(0);
-        self.free > 0 && taken < self.most
-    }
-
-    fn take(&mut self, client: Client) {
-        self.free -= 1;
-        *self.taken.entry(client).or_default() += 1;
-    }
-
-    fn leave(&mut self, client: Client) {
-        self.free += 1;
-        if let Some(taken) = self.taken.get_mut(&client) {
-            *taken -= 1;
-            if *taken == 0 {
-                self.taken.remove(&client);
-            }
-        }
-    }
-
-    /// The next client in turn that may take a place.
-    fn next(&mut self) -> Option<(Client, oneshot::Sender<Place>)> {
-        let mut turns = self.turns.iter();
-        let turn = turns.position(|&client| self.may_take(client))?;
-        let client = self.turns.remove(turn)?;
-        let of_client = self.waiting.get_mut(&client)?;
-        let next = of_client.pop_front()?;
-        if of_client.is_empty() {
-            drop(self.waiting.remove(&client))
-        } else {
-            self.turns.push_back(client)
-        }
-        self.take(client);
-        Some((client, next))
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut leaving = self.client;
-        loop {
-            let next = {
-                let mut state = self.shared.lock();
-                state.leave(leaving);
-                state.next()
-            };
-            let Some((client, next)) = next else { return };
-            if next.is_closed() {
-                leaving = client;
-                continue;
-            }
-            // A client that disconnects now passes the place on when it drops it.
-            let _ = next.send(self.shared.place(client));
-            return;
+        {
+            let mut state = self.shared.lock();
+            state.free += 1;
+            state.waiting.release(self.client, 1);
         }
+        self.shared.give_out();
     }
 }
 
@@ -221,11 +194,17 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::time::timeout;
 
+    /// The place that a free desk gives at once.
+    fn given(shared: &Arc<Shared>, client: u64) -> Place {
+        shared.enter(Client(client)).try_recv().unwrap()
+    }
+
     #[test]
     fn clients_take_turns_and_those_who_left_are_passed_over() {
         let shared = Shared::new(2);
-        let (_other, mut place) = (shared.enter(Client(9)), shared.enter(Client(0)).ok());
-        let waiting = [1, 1, 1, 2, 3].map(|client| shared.enter(Client(client)).unwrap_err());
+        let (_other, first) = (given(&shared, 9), given(&shared, 0));
+        let mut place = Some(first);
+        let waiting = [1, 1, 1, 2, 3].map(|client| shared.enter(Client(client)));
         let mut waiting: Vec<_> = waiting.into_iter().enumerate().collect();
         waiting.remove(1);
         let mut served = Vec::new();
@@ -245,13 +224,10 @@ mod tests {
     #[test]
     fn no_client_takes_all_places() {
         let shared = Shared::new(3);
-        let first = [shared.enter(Client(1)), shared.enter(Client(1))];
-        let [Ok(first), Ok(_second)] = first else {
-            panic!("two places are free");
-        };
-        let mut waiting = shared.enter(Client(1)).unwrap_err();
-        let other = shared.enter(Client(2)).unwrap();
-        let mut also_waiting = shared.enter(Client(2)).unwrap_err();
+        let (first, _second) = (given(&shared, 1), given(&shared, 1));
+        let mut waiting = shared.enter(Client(1));
+        let other = given(&shared, 2);
+        let mut also_waiting = shared.enter(Client(2));
         // The place goes to the client that waited first and may take it.
         drop(other);
         assert!(waiting.try_recv().is_err());
@@ -260,7 +236,7 @@ mod tests {
         let third = waiting.try_recv().unwrap();
         drop((other, third));
         let state = shared.lock();
-        assert_eq!((state.free, state.taken.len()), (2, 1));
+        assert_eq!((state.free, state.waiting.waiting()), (2, 0));
     }
 
     #[test]

@@ -52,6 +52,7 @@ use std::time::Duration;
 use attentive_base::error::{Error, Result};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use serde_json::Value;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
@@ -282,6 +283,22 @@ fn load(app: &App, control: &Control, orders: &sync::Receiver<()>) {
     }
 }
 
+/// Joins the lines of each paragraph in descriptions, which are broken as in the source.
+fn unwrap_lines(value: &mut Value) {
+    match value {
+        Value::Object(map) => map.iter_mut().for_each(|(key, value)| match value {
+            Value::String(text) if ["description", "summary"].contains(&key.as_str()) => {
+                let paragraphs: Vec<String> =
+                    text.split("\n\n").map(|text| text.replace('\n', " ")).collect();
+                *text = paragraphs.join("\n\n");
+            }
+            value => unwrap_lines(value),
+        }),
+        Value::Array(list) => list.iter_mut().for_each(unwrap_lines),
+        _ => {}
+    }
+}
+
 /// All paths, with their OpenAPI description.
 fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
@@ -290,7 +307,9 @@ fn router(app: &Shared) -> Router {
     description.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     description.info.description =
         Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
-    let description = serde_json::to_string(&description).unwrap_or_default();
+    let mut description = serde_json::to_value(&description).unwrap_or_default();
+    unwrap_lines(&mut description);
+    let description = description.to_string();
     let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
     let describe = move || async move { (headers, description.clone()) };
     router

@@ -4,6 +4,7 @@
 //! step and drops canceled ones (continuous batching). An answer does not depend on what else is being
 //! decoded, so it is identical to the result of [`Pipeline::translate_requests`] or [`Pipeline::generate`].
 
+mod fair_queue;
 mod job;
 mod load;
 mod queue;
@@ -11,6 +12,7 @@ mod queue;
 mod tests;
 mod worker;
 
+pub use fair_queue::{FairQueue, Queued};
 pub use job::{Chunk, Computation, Continuation, Event, Reply, Sentences, Ticket};
 pub use load::Load;
 

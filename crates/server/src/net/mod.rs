@@ -1,6 +1,5 @@
 //! Connections.
 
-mod framing;
 mod linger;
 mod progress;
 mod reserve;
@@ -24,7 +23,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use self::framing::Heads;
 use self::linger::{Lingering, Turns};
 use self::progress::Progress;
 use self::reserve::Reserve;
@@ -90,10 +88,10 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
     let _ = timeout(FAREWELL, all).await;
 }
 
-/// The response to a request whose length is ambiguous, so that a proxy might read it differently.
-fn ambiguous() -> Response {
-    let problem = "a request must have either `Content-Length` or `Transfer-Encoding: chunked`, not both, \
-                   and chunks must follow RFC 9112";
+/// The response to a request whose transfer is encoded in another way than in chunks, so that a proxy might see
+/// another end.
+fn encoded() -> Response {
+    let problem = "the only `Transfer-Encoding` of a request may be `chunked`";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
@@ -138,9 +136,8 @@ impl Line {
         // Small answers should not be delayed; if the system does not support this, they may be.
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);
-        let heads = Heads::default();
         let (stream, progress) = (Arc::new(stream), Progress::default());
-        let stalling = Stalling::new(Arc::clone(&stream), limits.stall_timeout, heads.clone());
+        let stalling = Stalling::new(Arc::clone(&stream), limits.stall_timeout);
         let io = TokioIo::new(stalling);
         let begun = progress.clone();
         let inner = TowerToHyperService::new(self.router);
@@ -148,11 +145,11 @@ impl Line {
         let answer = service_fn(move |request: Request<Incoming>| {
             begun.asked(request.version());
             let begun = begun.clone();
-            let is_clear = heads.is_clear(&request) && is_chunked_at_most(request.headers());
+            let is_encoded = !is_chunked_at_most(request.headers());
             let api = Api::of(request.uri().path());
             let (head, body) = request.into_parts();
-            let response = if !is_clear {
-                Err(ambiguous())
+            let response = if is_encoded {
+                Err(encoded())
             } else {
                 let body = Lingering::new(&head.headers, body, self.turns.clone());
                 let mut request = Request::from_parts(head, Body::new(body));

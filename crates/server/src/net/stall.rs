@@ -10,22 +10,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::framing::Heads;
-
-/// A connection on which a write fails if it makes no progress for some time. Incoming bytes are passed to
-/// [`Heads`].
+/// A connection on which a write fails if it makes no progress for some time.
 #[derive(Debug)]
 pub(super) struct Stalling {
     stream: Arc<TcpStream>,
     patience: Duration,
     /// Runs while a write waits.
     timer: Option<Pin<Box<Sleep>>>,
-    heads: Heads,
 }
 
 impl Stalling {
-    pub(super) fn new(stream: Arc<TcpStream>, patience: Duration, heads: Heads) -> Self {
-        Self { stream, patience, timer: None, heads }
+    pub(super) fn new(stream: Arc<TcpStream>, patience: Duration) -> Self {
+        Self { stream, patience, timer: None }
     }
 
     /// The result of a write, or an error if it has waited for too long.
@@ -49,19 +45,16 @@ impl AsyncRead for Stalling {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let before = buffer.filled().len();
         loop {
             ready!(this.stream.poll_read_ready(context))?;
             match this.stream.try_read(buffer.initialize_unfilled()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => {
                     buffer.advance(read?);
-                    break;
+                    return Poll::Ready(Ok(()));
                 }
             }
         }
-        this.heads.read(&buffer.filled()[before..]);
-        Poll::Ready(Ok(()))
     }
 }
 

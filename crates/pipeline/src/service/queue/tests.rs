@@ -178,7 +178,7 @@ fn what_was_begun_goes_before_what_is_new() {
     let (_later, two) = numbered(20, 2);
     queue.add(Client(1), Admission::Further, two).unwrap();
     drop(gone);
-    queue.lock().forget_canceled();
+    queue.lock().jobs.forget_canceled();
     assert_eq!(queue.waiting(), 7);
     let next = |_| match queue.take(0, 0) {
         ControlFlow::Continue(Some((client, job))) => {
@@ -222,7 +222,7 @@ fn accounts_are_forgotten() {
         add(&queue, client, one).unwrap();
         assert_eq!(order(&queue), [client]);
     }
-    assert!(queue.lock().accounts.len() <= 1025);
+    assert!(queue.lock().jobs.accounts() <= 1025);
 }
 
 #[test]
