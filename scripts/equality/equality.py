@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Trains every configuration in `configs/` for 50 updates with a given binary, and compares two sets of results bit by bit.
 
-    equality.py run BINARY DIR [--threads N] [--only NAME]... [--defaults 0.2]
+    equality.py run BINARY DIR [--threads N] [--only NAME]...
     equality.py compare DIR DIR [--rename FILE]
-    equality.py check BINARY REFERENCE [--rename FILE] [--threads N] [--only NAME]... [--keep DIR] [--defaults 0.2]
+    equality.py check BINARY REFERENCE [--rename FILE] [--threads N] [--only NAME]... [--keep DIR]
 
 `run` writes DIR/NAME: the run itself (`run/`) and the standard output of the commands that the family supports (`*.out`).
 `compare` prints one line per configuration: the number of tensors of `model.safetensors` and of the last checkpoint that
 differ, the number of lines of `metrics.jsonl` that differ (ignoring times), and the outputs that differ. `check` does both,
 and exits with status 1 if anything differs.
 
-With `--defaults 0.2`, a later binary trains with the defaults of version 0.2, so that it can be compared with that version.
-
 The file for `--rename` maps tensor names of the first (reference) set to those of the second. Each line consists of a
 regular expression, white space, a replacement, and optionally a regular expression for the configurations that the line is
-meant for; all are applied in order with Python's `re.sub`. `names-0.1.0.txt` maps the names of version 0.1.0.
+meant for; all are applied in order with Python's `re.sub`.
 
 Standard library only.
 """
@@ -44,7 +42,7 @@ TRANSLATE = [
     ("valid", "evaluate RUN --valid"),
 ]
 GENERATE = [
-    ("generate", "generate RUN --samples 3 --seed 1 --max-new-tokens 40"),
+    ("generate", "generate RUN --n-best 3 --seed 1 --max-new-tokens 40"),
     ("greedy", "generate RUN --prompt The --greedy --max-new-tokens 40"),
     ("nucleus", "generate RUN --prompt Anna --seed 2 --top-p 0.8 --temperature 0.7 --max-new-tokens 40"),
 ]
@@ -80,20 +78,6 @@ def commands(config):
     return [(name, line.replace("SRC", src).replace("TGT", tgt)) for name, line in TRANSLATE]
 
 
-def older_defaults(config):
-    """Settings that give a configuration the defaults of version 0.2, which knows none of these keys or has other values."""
-    text = config.read_text()
-    settings = []
-    if 'kind = "bpe"' in text or 'kind = "unigram"' in text:
-        settings += ["tokenizer.split_punctuation=false", "tokenizer.split_by_script=false"]
-    if any(f'family = "{family}"' in text for family in ("tagger", "classifier", "encoder_only", "decoder_only")):
-        settings += [] if "label_smoothing" in text else ["train.label_smoothing=0.1"]
-    elif "length_penalty" not in text:
-        # The old names, which programs before and after the renaming read; so do the configurations.
-        settings += ["decode.length_penalty=gnmt", "decode.alpha=0.6"]
-    return settings
-
-
 def execute(binary, line, threads, stdin=None):
     arguments, _, source = line.partition(" < ")
     command = [binary, *arguments.split()] + (["--threads", str(threads)] if threads else [])
@@ -107,7 +91,7 @@ def normalized(output):
     return re.sub(r"in \d+\.\d+ s.*", "in TIME", output)
 
 
-def run(binary, out, threads, only, defaults=None):
+def run(binary, out, threads, only):
     binary = str(Path(binary).resolve())
     out = Path(out).resolve()
     for config in sorted(CONFIGS.glob("*.toml")):
@@ -118,7 +102,6 @@ def run(binary, out, threads, only, defaults=None):
         folder.mkdir(parents=True)
         start = time.time()
         line = f"train configs/{config.name} --output {folder}/run --set train.max_steps={UPDATES}"
-        line += "".join(f" --set {setting}" for setting in (older_defaults(config) if defaults else []))
         done = execute(binary, line, threads)
         (folder / "train.err").write_bytes(done.stderr)
         if done.returncode != 0:
@@ -249,16 +232,15 @@ def main():
     parser.add_argument("--threads", type=int)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--keep", metavar="DIR", help="keep the results of `check` in this directory")
-    parser.add_argument("--defaults", choices=["0.2"], help="train with the defaults of an earlier version")
     args = parser.parse_args()
     if args.action == "run":
-        run(args.first, args.second, args.threads, args.only, args.defaults)
+        run(args.first, args.second, args.threads, args.only)
         return 0
     if args.action == "compare":
         return 0 if compare(args.first, args.second, rules_from(args.rename), args.only) else 1
     with tempfile.TemporaryDirectory() as temporary:
         out = args.keep or temporary
-        run(args.first, out, args.threads, args.only, args.defaults)
+        run(args.first, out, args.threads, args.only)
         return 0 if compare(args.second, out, rules_from(args.rename), args.only) else 1
 
 

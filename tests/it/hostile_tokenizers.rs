@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::cli_sums::forget_all_sums;
 use crate::run::{Folder, Outcome};
 use crate::support::http::post;
 use crate::support::process::{Process, with_run};
@@ -17,6 +18,7 @@ fn change(folder: &Folder, change: &dyn Fn(&mut Value)) {
     let mut file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     change(&mut file);
     fs::write(path, file.to_string()).unwrap();
+    forget_all_sums(folder, "run");
 }
 
 /// Runs the program with 4 GB of address space, on a line of text.

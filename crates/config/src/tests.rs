@@ -142,17 +142,6 @@ fn a_written_configuration_reads_back_equal() {
 }
 
 #[test]
-fn keys_of_the_first_version_are_read() {
-    let old = "[decode]\nmax_new_tokens = 7";
-    let config = parse(&format!("{CORPUS}\n{old}"), &[]).unwrap();
-    assert_eq!(config.decode.max_new_extra, 7);
-    let overridden = parse(CORPUS, &["decode.max_new_tokens=8"]).unwrap();
-    assert_eq!(overridden.decode.max_new_extra, 8);
-    let wrong = message(parse(&format!("{CORPUS}\n[decode]\nmax_new_tokens = 0"), &[]));
-    assert!(wrong.contains("`x.toml`, line 3"), "{wrong}");
-}
-
-#[test]
 fn unknown_keys_are_refused_with_the_nearest_known_one() {
     refuses(&[
         (

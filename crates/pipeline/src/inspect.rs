@@ -76,21 +76,15 @@ impl Pipeline {
         self.show(src, target.map_or(Target::Own, Target::Text))?.inspect(self)
     }
 
-    /// Like [`Pipeline::inspect`], with exactly the `tokens`, spelled as in the vocabulary, as the
-    /// translation of `src`. For a language model, the tokens follow the text `src`, which is read like a
+    /// Prepares an inspection of `src`, without running the model unless it has to translate.
+    ///
+    /// With [`Target::Tokens`] and a language model, the tokens follow the text `src`, which is read like a
     /// prompt and may be empty.
     ///
     /// # Errors
     /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for
-    /// special tokens; [`Error::Usage`] for a model without a decoder and a prompt that is too long.
-    pub fn inspect_tokens(&self, src: &str, tokens: &[String]) -> Result<Inspection> {
-        self.show(src, Target::Tokens(tokens))?.inspect(self)
-    }
-
-    /// Prepares an inspection of `src`, without running the model unless it has to translate.
-    ///
-    /// # Errors
-    /// The errors of [`Pipeline::inspect`] and [`Pipeline::inspect_tokens`].
+    /// special tokens; [`Error::Usage`] for tokens with a model without a decoder and a prompt that is too
+    /// long.
     pub fn show(&self, src: &str, target: Target<'_>) -> Result<Shown> {
         match (self.config.model.family.task(), target) {
             (Task::Embed, _) => Err(predicts_nothing()),

@@ -1,7 +1,7 @@
 //! Inspection of attention and predictions.
 
 use super::*;
-use crate::Target;
+use crate::{Inspection, Target};
 
 #[test]
 fn the_number_of_weights_is_known_before_they_are_computed() {
@@ -122,19 +122,23 @@ fn language_models_have_alternatives() {
     }
 }
 
+fn inspect_tokens(pipeline: &Pipeline, src: &str, tokens: &[String]) -> Result<Inspection> {
+    pipeline.show(src, Target::Tokens(tokens))?.inspect(pipeline)
+}
+
 #[test]
 fn exact_tokens_are_inspected_as_they_are() {
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.into()).collect() };
     let pipeline = untrained();
-    let exact = pipeline.inspect_tokens("two cats", &words(&["a", "dog"]));
+    let exact = inspect_tokens(&pipeline, "two cats", &words(&["a", "dog"]));
     let exact = exact.unwrap();
     let of_text = pipeline.inspect("two cats", Some("a dog")).unwrap();
     assert_eq!((exact.tgt, exact.written), (of_text.tgt, of_text.written));
     let long = vec!["cats".to_owned(); 30];
-    let cut = pipeline.inspect_tokens("two cats", &long).unwrap();
+    let cut = inspect_tokens(&pipeline, "two cats", &long).unwrap();
     assert_eq!((cut.tgt.len(), cut.warnings.len()), (24, 1));
     for (wrong, named) in [("x", "`x`"), ("</s>", "`</s>`")] {
-        let error = pipeline.inspect_tokens("two cats", &words(&["a", wrong]));
+        let error = inspect_tokens(&pipeline, "two cats", &words(&["a", wrong]));
         let error = error.unwrap_err();
         assert!(matches!(error, Error::Data { .. }) && error.hint().is_some());
         assert!(error.to_string().contains(named), "{error}");
@@ -143,16 +147,16 @@ fn exact_tokens_are_inspected_as_they_are() {
     // Whole words for the text, single letters for what follows.
     let subwords = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
     let letters = words(&["H", "u", "n", "d"]);
-    let found = subwords.inspect_tokens("Ein", &letters).unwrap();
+    let found = inspect_tokens(&subwords, "Ein", &letters).unwrap();
     let ids = subwords.tokenizers().tgt().encode("Ein").unwrap();
     let text = subwords.tokenizers().tgt().spelled(&ids);
     assert_eq!(found.tgt, [words(&["<s>"]), text, letters].concat());
     // Line breaks are kept, as in a prompt.
     let stream = untrained_language_model(TokenizerKind::Char, Units::Stream);
-    let found = stream.inspect_tokens("d\nu", &words(&["\n"])).unwrap();
+    let found = inspect_tokens(&stream, "d\nu", &words(&["\n"])).unwrap();
     assert_eq!(found.tgt, ["d", "\n", "u", "\n"]);
-    assert_eq!(stream.inspect_tokens("", &words(&["d"])).unwrap().tgt, ["d"]);
-    assert_eq!(stream.inspect_tokens("", &[]).unwrap_err().exit_code(), 2);
+    assert_eq!(inspect_tokens(&stream, "", &words(&["d"])).unwrap().tgt, ["d"]);
+    assert_eq!(inspect_tokens(&stream, "", &[]).unwrap_err().exit_code(), 2);
     let tagger = of(Family::Classifier);
-    assert_eq!(tagger.inspect_tokens("a", &[]).unwrap_err().exit_code(), 2);
+    assert_eq!(inspect_tokens(&tagger, "a", &[]).unwrap_err().exit_code(), 2);
 }

@@ -51,7 +51,7 @@ valid = {{ builtin = 'grammar', pairs = 20 }}
 kind = 'word'
 [train]
 max_steps = 8
-accumulate = {accumulate}
+micro_batches_per_update = {accumulate}
 batch_tokens = 128
 validate_every = 4
 validate_sentences = 5

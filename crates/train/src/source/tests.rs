@@ -21,7 +21,7 @@ max_len = 16
 const TRAIN: &str = "
 [train]
 max_steps = 8
-accumulate = 4
+micro_batches_per_update = 4
 batch_tokens = 128
 validate_every = 4
 validate_sentences = 0
