@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::cli_gpu::has_gpu;
 use crate::run::Folder;
 use crate::support::http::{get, post};
-use crate::support::pages::root;
 use crate::support::process::Process;
 use crate::support::serving::fixture;
 

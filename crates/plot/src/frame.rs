@@ -72,10 +72,8 @@ impl FramePlan<'_> {
         let left = widest(&y_ticks) + GAP + label_room(y_axis);
         let width = (outer.width - left - RIGHT).max(1.0);
         let x_ticks = shortened(x_axis.ticks(x_domain, (width / X_TICK) as usize));
-        let lie = match widest(&x_ticks) + 8.0 > width / x_ticks.len().max(1) as f64 {
-            true if x_axis.all_names().is_some() => XLabels::Slanted,
-            _ => XLabels::Level,
-        };
+        let are_wide = widest(&x_ticks) + 8.0 > width / x_ticks.len().max(1) as f64;
+        let lie = if are_wide && x_axis.all_names().is_some() { XLabels::Slanted } else { XLabels::Level };
         let (x_ticks, under) = match lie {
             XLabels::Level => (x_ticks, text::SIZE),
             XLabels::Slanted => {

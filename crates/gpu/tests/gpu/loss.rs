@@ -39,10 +39,7 @@ fn losses() {
     for (rows, d_model, vocab) in shapes {
         for (smoothing, ignored, biased) in [(0.0, 3, true), (0.1, 2, false), (0.2, 1, true)] {
             let targets: Vec<u32> = (0..rows as u32)
-                .map(|row| match row % 7 < ignored {
-                    true if row > 0 => IGNORE,
-                    _ => row * 31 % vocab as u32,
-                })
+                .map(|row| if row % 7 < ignored && row > 0 { IGNORE } else { row * 31 % vocab as u32 })
                 .collect();
             for (precision, stored) in
                 [(Float::F32, Float::F32), (Float::Bf16, Float::F32), (Float::F32, Float::Bf16)]

@@ -130,15 +130,15 @@ fn inspect_tokens(pipeline: &Pipeline, src: &str, tokens: &[String]) -> Result<I
 fn exact_tokens_are_inspected_as_they_are() {
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(|&w| w.into()).collect() };
     let pipeline = untrained();
-    let exact = inspect_tokens(&pipeline, "two cats", &words(&["a", "dog"]));
+    let exact = inspect_tokens(pipeline, "two cats", &words(&["a", "dog"]));
     let exact = exact.unwrap();
     let of_text = pipeline.inspect("two cats", Some("a dog")).unwrap();
     assert_eq!((exact.tgt, exact.written), (of_text.tgt, of_text.written));
     let long = vec!["cats".to_owned(); 30];
-    let cut = inspect_tokens(&pipeline, "two cats", &long).unwrap();
+    let cut = inspect_tokens(pipeline, "two cats", &long).unwrap();
     assert_eq!((cut.tgt.len(), cut.warnings.len()), (24, 1));
     for (wrong, named) in [("x", "`x`"), ("</s>", "`</s>`")] {
-        let error = inspect_tokens(&pipeline, "two cats", &words(&["a", wrong]));
+        let error = inspect_tokens(pipeline, "two cats", &words(&["a", wrong]));
         let error = error.unwrap_err();
         assert!(matches!(error, Error::Data { .. }) && error.hint().is_some());
         assert!(error.to_string().contains(named), "{error}");

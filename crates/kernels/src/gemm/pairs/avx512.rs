@@ -63,9 +63,10 @@ pub(super) unsafe fn multiply_wide(tile: &Tile<1, WIDE>) {
 unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
     // SAFETY: the caller upholds the contract.
     unsafe {
-        match first == 0 && tile.next.is_some() {
-            true => multiply_panels::<N, 2, 2, true>(tile, first),
-            false => multiply_panels::<N, 2, 2, false>(tile, first),
+        if first == 0 && tile.next.is_some() {
+            multiply_panels::<N, 2, 2, true>(tile, first)
+        } else {
+            multiply_panels::<N, 2, 2, false>(tile, first)
         }
     }
 }
