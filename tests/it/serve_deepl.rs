@@ -41,6 +41,49 @@ fn deepl_speaks_to_its_clients() {
     assert!(usage["character_count"].as_u64().unwrap() > 0);
 }
 
+/// The tags of `xml`, in order.
+fn tags(xml: &str) -> Vec<&str> {
+    let parts = xml.split_inclusive('>').filter_map(|part| Some(&part[part.find('<')?..]));
+    parts.filter(|tag| !tag.starts_with("<![CDATA[")).collect()
+}
+
+#[test]
+fn xml_keeps_its_tree() {
+    let server = Running::start(config());
+    let ask = |xml: &str, more: &Value| {
+        let mut asked =
+            json!({"text": [xml], "target_lang": "DE", "source_lang": "EN", "tag_handling": "xml"});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        post(server.address, "/v2/translate", &asked)
+    };
+    let translated = |xml: &str, more: &Value| -> String {
+        ask(xml, more).expect(200)["translations"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let xml = "<?xml version='1.0'?>\n<!DOCTYPE R [<!ENTITY e 'x'>]>\n<R xmlns:p=\"u\"><p:A n='1>2'>1 2 3</p:A>\
+               <link>4 5</link><!-- > --><Br/><c><![CDATA[6 & 7]]></c></R>\n";
+    let found = translated(xml, &json!({}));
+    assert_eq!(tags(&found), tags(xml), "{found}");
+    assert!(found.contains("<c><![CDATA[") && found.contains("]]></c>"), "{found}");
+    assert_ne!(found, xml);
+    let kept = translated("<r><a>1 2</a><b>3 4</b></r>", &json!({"ignore_tags": ["a", "x"]}));
+    assert!(kept.contains("<a>1 2</a>") && !kept.contains("<b>3 4</b>"), "{kept}");
+    for more in [
+        json!({"ignore_tags": "a,b"}),
+        json!({"ignore_tags": ["a", "b"], "splitting_tags": "r", "non_splitting_tags": [], "outline_detection": false}),
+    ] {
+        let xml = "<r><a>1 2</a><b>3 4</b></r>";
+        assert_eq!(translated(xml, &more), xml, "{more}");
+    }
+    let form = "text=%3Ca%3E1+2%3C%2Fa%3E&target_lang=DE&source_lang=EN&tag_handling=xml&ignore_tags=b&ignore_tags=a\
+                &outline_detection=0";
+    let found = post_form(server.address, "/v2/translate", form).expect(200);
+    assert_eq!(found["translations"][0]["text"], "<a>1 2</a>");
+    let refused = ask("<a>1\n  2</b>", &json!({})).expect(400);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("not well-formed: line 2, column 4"), "{message}");
+    ask("<a/>", &json!({"ignore_tags": 3})).expect(400);
+}
+
 #[test]
 fn deepl_refuses_in_its_own_way() {
     let server = Running::start(config());

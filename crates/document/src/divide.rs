@@ -35,6 +35,17 @@ pub(super) struct Piece {
 /// The pieces of `text` to translate, in order: the parts given by `split`, each divided further if it does
 /// not fit. A piece that does not fit has a single character.
 pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
+    pieces_at(text, &[], split, fits)
+}
+
+/// [`pieces`] of a text in which sentences may also end at the places `seams`, ascending, where it has markup
+/// instead of blanks.
+pub(super) fn pieces_at(
+    text: &str,
+    seams: &[usize],
+    split: Split,
+    fits: &dyn Fn(&str) -> bool,
+) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for paragraph in paragraphs(text, split) {
         let paragraph = with_words(text, paragraph);
@@ -42,9 +53,7 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
         let found = if whole && fits(&flat(&text[paragraph.clone()])) {
             vec![paragraph]
         } else {
-            let found = sentences(&text[paragraph.clone()]).into_iter();
-            let at = |range: Range<usize>| paragraph.start + range.start..paragraph.start + range.end;
-            found.map(at).collect()
+            sentences_at(text, paragraph, seams)
         };
         let mut end = None;
         for sentence in found {
@@ -56,6 +65,28 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
         }
     }
     pieces
+}
+
+/// The sentences of `text[paragraph]`. They are those of the text with a blank at each of the `seams`.
+fn sentences_at(text: &str, paragraph: Range<usize>, seams: &[usize]) -> Vec<Range<usize>> {
+    let first = seams.partition_point(|&seam| seam <= paragraph.start);
+    let end = seams.partition_point(|&seam| seam < paragraph.end);
+    let is_end = |&&seam: &&usize| text[..seam].ends_with(|c: char| !c.is_alphanumeric());
+    let seams: Vec<usize> = seams[first..end.max(first)].iter().filter(is_end).copied().collect();
+    let mut spaced = String::with_capacity(paragraph.len() + seams.len());
+    let mut from = paragraph.start;
+    for &seam in &seams {
+        spaced.push_str(&text[from..seam]);
+        spaced.push(' ');
+        from = seam;
+    }
+    spaced.push_str(&text[from..paragraph.end]);
+    // The number of blanks before a place is that of the seams before it, each of which has moved what
+    // follows.
+    let moved: Vec<usize> =
+        seams.iter().enumerate().map(|(number, seam)| seam - paragraph.start + number).collect();
+    let back = |at: usize| paragraph.start + at - moved.partition_point(|&blank| blank < at);
+    sentences(&spaced).into_iter().map(|range| back(range.start)..back(range.end)).collect()
 }
 
 /// `text` without line breaks: each becomes one blank, with the blanks around it.

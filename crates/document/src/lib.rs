@@ -1,5 +1,5 @@
-//! Documents to translate: plain text and HTML, divided into segments that a model can read, and put together
-//! again.
+//! Documents to translate: plain text, HTML and XML, divided into segments that a model can read, and put
+//! together again.
 //!
 //! A [`Document`] keeps everything that is not translated: line breaks, blanks, tags, comments, scripts. Its
 //! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations
@@ -21,8 +21,10 @@
 mod divide;
 mod divided;
 mod html;
+mod markup;
 mod plain;
 mod sentences;
+mod xml;
 
 #[cfg(test)]
 mod tests;
@@ -31,10 +33,11 @@ use std::borrow::Cow;
 
 pub use divide::Split;
 pub use divided::{Divided, Sentence};
+pub use xml::XmlTags;
 
 use attentive_base::error::Result;
 
-use html::Run;
+use markup::Run;
 use sentences::needs_blank;
 
 /// A document divided into segments, with all the text and markup around them.
@@ -99,6 +102,20 @@ impl Document {
     /// [`attentive_base::Error::Usage`] if more than 256 inline elements are nested in each other.
     pub fn html(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Result<Self> {
         html::read(source, split, &fits)
+    }
+
+    /// Divides an XML document, or text with elements, at elements whose text is a text of its own, and this
+    /// text as [`Document::text`] does. Declarations, comments, processing instructions, CDATA sections,
+    /// attributes and references to entities stay as they are.
+    ///
+    /// An element that stands among text is markup within it. Other elements are texts of their own, unless
+    /// `tags` says otherwise. Elements with `translate="no"` are kept as they are, with their whole content.
+    ///
+    /// # Errors
+    /// [`attentive_base::Error::Usage`] if `source` is not well-formed, with line and column, or if more than
+    /// 256 inline elements are nested in each other.
+    pub fn xml(source: &str, split: Split, tags: &XmlTags, fits: impl Fn(&str) -> bool) -> Result<Self> {
+        xml::read(source, split, tags, &fits)
     }
 
     /// Returns the segments, in the order of the document.

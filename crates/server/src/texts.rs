@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_document::{Document, Segment, Split, Translated};
+use attentive_document::{Document, Segment, Split, Translated, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
 use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -16,11 +16,12 @@ use super::models::Model;
 use super::problem::{Kind, Problem};
 
 /// The format of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
-    /// HTML or XML: only the text between tags is translated.
-    Markup,
+    Html,
+    /// XML, with what the client says about its elements.
+    Xml(Arc<XmlTags>),
 }
 
 /// Texts to translate.
@@ -142,10 +143,12 @@ fn read(
     let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
     let document = |text: &String| {
         stop.check()?;
-        match texts.form {
+        let document = match &texts.form {
             Form::Plain => Ok(Document::text(text, texts.split, fits)),
-            Form::Markup => Document::html(text, texts.split, fits).map_err(|error| Problem::invalid(&error)),
-        }
+            Form::Html => Document::html(text, texts.split, fits),
+            Form::Xml(tags) => Document::xml(text, texts.split, tags, fits),
+        };
+        document.map_err(|error| Problem::invalid(&error))
     };
     let documents = texts.texts.iter().map(document);
     let documents = documents.collect::<Result<Vec<_>, _>>()?;

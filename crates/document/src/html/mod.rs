@@ -1,28 +1,17 @@
 //! HTML, read as a stream of tags and text. No tree of the document is built: blocks are kept as they are,
-//! and only the inline elements of one block are paired and nested ([`markup`]).
+//! and only the inline elements of one block are paired and nested ([`super::markup`]).
 
-mod blanks;
-mod builder;
 mod elements;
-mod markup;
 mod pausing;
-mod placer;
-mod run;
-mod target;
 mod tokens;
-mod words;
-mod writer;
 
 use std::ops::Range;
 
-use blanks::is_space;
-use builder::Builder;
 use tokens::{Kind, Start, Token};
-
-pub(super) use run::Run;
 
 use attentive_base::error::Result;
 
+use super::markup::{Builder, is_space};
 use super::{Document, Part, Segment, Split};
 
 /// Divides `source` at its blocks.
@@ -31,6 +20,7 @@ pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> R
     let mut reader = Reader {
         source,
         tokens: &tokens,
+        blocks: blocks_before(&tokens),
         split,
         fits,
         builder: Builder::new(split),
@@ -45,9 +35,20 @@ pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> R
     Ok(Document { segments: reader.segments, parts: reader.parts })
 }
 
+fn blocks_before(tokens: &[Token]) -> Vec<usize> {
+    let counts = tokens.iter().scan(0, |count, token| {
+        let before = *count;
+        *count += usize::from(token.is_block_tag());
+        Some(before)
+    });
+    counts.collect()
+}
+
 struct Reader<'a> {
     source: &'a str,
     tokens: &'a [Token],
+    /// The number of tags of blocks before each token.
+    blocks: Vec<usize>,
     split: Split,
     fits: &'a dyn Fn(&str) -> bool,
     /// The text and inline markup since the last block boundary.
@@ -67,6 +68,9 @@ impl Reader<'_> {
             Kind::Other => self.builder.hidden(range),
             Kind::Start(start) => return self.start(number, start),
             Kind::End(name) if elements::is_block(name) => self.block(range)?,
+            Kind::End(_) if token.pair.is_some_and(|start| self.has_blocks(start, number)) => {
+                self.block(range)?;
+            }
             Kind::End(_) => self.builder.close(range, number, token.pair),
         }
         Ok(number + 1)
@@ -91,6 +95,7 @@ impl Reader<'_> {
         }
         match name {
             _ if is_block => self.block(range)?,
+            _ if pair.is_some_and(|end| self.has_blocks(number, end)) => self.block(range)?,
             "br" if self.builder.ends_in_break() => {
                 self.builder.line_break(range);
                 self.finish_run()?;
@@ -101,6 +106,12 @@ impl Reader<'_> {
             _ => self.builder.hidden(range),
         }
         Ok(number + 1)
+    }
+
+    /// True if there are blocks between two tags. These are then boundaries themselves, so that nothing is
+    /// placed across them.
+    fn has_blocks(&self, start: usize, end: usize) -> bool {
+        self.blocks[start] < self.blocks[end]
     }
 
     /// True if token `number` begins a link that shows the address of a page, as social networks write links.
@@ -151,12 +162,6 @@ impl Reader<'_> {
 
     fn finish_run(&mut self) -> Result<()> {
         let builder = std::mem::replace(&mut self.builder, Builder::new(self.split));
-        if builder.has_words() {
-            let run = builder.finish(self.source, self.fits, &mut self.segments)?;
-            self.parts.push(Part::Run(Box::new(run)));
-        } else if let Some(range) = builder.range() {
-            Part::keep(&mut self.parts, &self.source[range]);
-        }
-        Ok(())
+        builder.finish(self.source, self.fits, &mut self.segments, &mut self.parts)
     }
 }

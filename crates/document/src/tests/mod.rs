@@ -1,9 +1,12 @@
 mod hostile;
 mod html;
 mod inline;
+mod kept;
 mod plain;
 mod random_markup;
+mod random_xml;
 mod sentences;
+mod xml;
 
 use super::{Document, Split, Translated};
 

@@ -84,9 +84,10 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let (texts, is_list) = required(asked.q, "q")?.into_texts();
     let source = required(asked.source, "source")?;
     let target = language("target", &required(asked.target, "target")?)?;
-    let form = match asked.format.as_deref() {
-        None | Some("" | "text") => Form::Plain,
-        Some("html") => Form::Markup,
+    let (form, split) = match asked.format.as_deref() {
+        None | Some("" | "text") => (Form::Plain, Split::Sentences),
+        // Line breaks mean nothing in HTML.
+        Some("html") => (Form::Html, Split::Paragraphs),
         Some(other) => {
             let problem = format!("`{other}` is not a format: use `text` or `html`");
             return Err(Problem::field("format", problem));
@@ -104,17 +105,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         Ok((texts, chosen))
     };
     let (texts, (model, detected)) = app.desk.ask(client, choose).await?;
-    let asked = Texts {
-        texts,
-        form,
-        split: match form {
-            Form::Plain => Split::Sentences,
-            // Line breaks mean nothing in HTML.
-            Form::Markup => Split::Paragraphs,
-        },
-        terms: None,
-        alternatives,
-    };
+    let asked = Texts { texts, form, split, terms: None, alternatives };
     let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
     let write = move |_: &Stop| {
         let answer = answer(texts, is_list, detected, alternatives > 0);

@@ -2,10 +2,11 @@
 
 mod glossaries;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use attentive_document::Split;
+use attentive_document::{Split, XmlTags};
 use attentive_pipeline::service::Client;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -36,6 +37,9 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .merge(glossaries::routes())
 }
 
+/// The fields of [`Translate`] that a form may repeat.
+const LISTS: [&str; 4] = ["text", "ignore_tags", "splitting_tags", "non_splitting_tags"];
+
 /// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
 struct Translate {
@@ -51,6 +55,21 @@ struct Translate {
     /// divide only after punctuation [default: `nonewlines` for `html`, else `1`].
     #[serde(default, deserialize_with = "word")]
     split_sentences: Option<String>,
+    /// With `xml`: names of elements whose content is kept as it is.
+    #[serde(default, deserialize_with = "names")]
+    #[schema(value_type = Option<Vec<String>>)]
+    ignore_tags: HashSet<String>,
+    /// With `xml`: names of elements that are always texts of their own.
+    #[serde(default, deserialize_with = "names")]
+    #[schema(value_type = Option<Vec<String>>)]
+    splitting_tags: HashSet<String>,
+    /// With `xml`: names of elements before and after which a sentence may go on.
+    #[serde(default, deserialize_with = "names")]
+    #[schema(value_type = Option<Vec<String>>)]
+    non_splitting_tags: HashSet<String>,
+    /// With `xml`: whether to find out which other elements are texts of their own [default: true].
+    #[serde(default, deserialize_with = "optional_switch")]
+    outline_detection: Option<bool>,
     /// Only `default`, `prefer_more` and `prefer_less`.
     formality: Option<String>,
     /// The glossary to use; requires `source_lang`.
@@ -73,6 +92,29 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
+/// Reads a [`switch`] that may be missing.
+fn optional_switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    switch(from).map(Some)
+}
+
+/// Reads a list of names, or one with commas between them.
+fn names<'de, D: Deserializer<'de>>(from: D) -> Result<HashSet<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        None,
+        One(String),
+        Many(Vec<String>),
+    }
+    let lists = match Names::deserialize(from).map_err(|_| serde::de::Error::custom("expected names"))? {
+        Names::None => Vec::new(),
+        Names::One(names) => vec![names],
+        Names::Many(lists) => lists,
+    };
+    let names = lists.iter().flat_map(|names| names.split(',')).map(str::trim);
+    Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
 /// Reads a word, or a number or boolean in its place.
 fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     match Value::deserialize(from)? {
@@ -90,7 +132,7 @@ fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let asked: Translate = json_or_form(request, &app, &["text"]).await?;
+    let asked: Translate = json_or_form(request, &app, &LISTS).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     asked.check()?;
     let (form, split) = (asked.form()?, asked.split()?);
@@ -119,7 +161,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let texts_of = |texts| Texts { texts, form, split, terms: terms.clone(), alternatives: 0 };
+    let texts_of = |texts| Texts { texts, form: form.clone(), split, terms: terms.clone(), alternatives: 0 };
     let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
@@ -182,7 +224,13 @@ impl Translate {
     fn form(&self) -> Result<Form, Problem> {
         match self.tag_handling.as_deref() {
             None | Some("" | "0") => Ok(Form::Plain),
-            Some("html" | "xml") => Ok(Form::Markup),
+            Some("html") => Ok(Form::Html),
+            Some("xml") => Ok(Form::Xml(Arc::new(XmlTags {
+                ignored: self.ignore_tags.clone(),
+                splitting: self.splitting_tags.clone(),
+                non_splitting: self.non_splitting_tags.clone(),
+                outline_detection: self.outline_detection.unwrap_or(true),
+            }))),
             Some(_) => Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported.")),
         }
     }

@@ -32,17 +32,18 @@ impl Target {
             let words: Vec<Range<usize>> = word_ranges(&translated.text).collect();
             let of_source = run.words.words_of_piece(number);
             let links = links(segment, translated, of_source.len(), words.len());
-            for (word, links) in words.into_iter().zip(links) {
+            let ends = Ends::new(run, of_source.clone(), &links, &words, &translated.text);
+            for (number, (word, links)) in words.into_iter().zip(links).enumerate() {
                 let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
-                target.push(run, from + word.start..from + word.end, &links);
+                target.push(run, from + word.start..from + word.end, &links, &ends.of(number));
             }
             target.text.push_str(&run.text[run.gaps[number + 1].clone()]);
         }
         target
     }
 
-    /// Adds a word that belongs to the words `links` of the source.
-    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize]) {
+    /// Adds a word that belongs to the words `links` of the source, and the punctuation at whose ends is `marks`.
+    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize], marks: &Marks) {
         let units = links.iter().flat_map(|&source| run.words.units_of_word(source));
         let units: Vec<usize> = units.collect();
         if let ([_], [first, _, ..]) = (links, units.as_slice()) {
@@ -55,7 +56,28 @@ impl Target {
                 return;
             }
         }
-        self.push_unit(word, units);
+        let text = &self.text[word.clone()];
+        let is_word = |c: char| c.is_alphanumeric();
+        let (front, back) = match (text.find(is_word), text.rfind(is_word)) {
+            (Some(first), Some(last)) => {
+                let last = last + text[last..].chars().next().map_or(0, char::len_utf8);
+                (
+                    if marks.front.is_empty() { 0 } else { first },
+                    if marks.back.is_empty() { text.len() } else { last },
+                )
+            }
+            _ => (0, text.len()),
+        };
+        let apart: Vec<usize> = marks.apart.clone();
+        let inner: Vec<usize> = units.iter().copied().filter(|unit| !apart.contains(unit)).collect();
+        if front > 0 {
+            self.push_unit(word.start..word.start + front, marks.front.clone());
+        }
+        let inner = if inner.is_empty() { units } else { inner };
+        self.push_unit(word.start + front..word.start + back, inner);
+        if back < word.len() {
+            self.push_unit(word.start + back..word.end, marks.back.clone());
+        }
     }
 
     fn push_unit(&mut self, bytes: Range<usize>, sources: Vec<usize>) {
@@ -64,6 +86,76 @@ impl Target {
         }
         self.units.push(bytes);
         self.sources.push(sources);
+    }
+}
+
+/// Units of the source that are punctuation at the ends of its words, cut off by markup, and belong to punctuation of
+/// the translation.
+#[derive(Default)]
+struct Marks {
+    /// Those that belong to the punctuation before and after a word of the translation.
+    front: Vec<usize>,
+    back: Vec<usize>,
+    /// Those that do not belong to the word itself.
+    apart: Vec<usize>,
+}
+
+/// The [`Marks`] of the words of a translation: the punctuation before a word of the source belongs to that before the
+/// first word that is linked to it, and the punctuation after it to that after the last one, or at the end of a segment
+/// to that at the end of the translation.
+struct Ends {
+    /// The number of a word of the translation, and units of the source.
+    front: Vec<(usize, Range<usize>)>,
+    back: Vec<(usize, Range<usize>)>,
+    /// All of these units.
+    apart: Vec<usize>,
+}
+
+impl Ends {
+    fn new(
+        run: &Run,
+        of_source: Range<usize>,
+        links: &[Vec<usize>],
+        words: &[Range<usize>],
+        text: &str,
+    ) -> Self {
+        let mut ends = Self { front: Vec::new(), back: Vec::new(), apart: Vec::new() };
+        let is_mark = |unit: &usize| !run.text[run.words.bytes(*unit)].contains(char::is_alphanumeric);
+        let has = |word: usize, mark: &dyn Fn(&str) -> bool| mark(&text[words[word].clone()]);
+        let begins = |word: &str| word.starts_with(|c: char| !c.is_alphanumeric());
+        let ends_in_mark = |word: &str| word.ends_with(|c: char| !c.is_alphanumeric());
+        for source in of_source.clone() {
+            let units = run.words.units_of_word(source);
+            if units.len() < 2 {
+                continue;
+            }
+            let front = units.start..units.start + units.clone().take_while(is_mark).count();
+            let back = units.end - units.clone().rev().take_while(is_mark).count()..units.end;
+            if front == units {
+                continue;
+            }
+            let linked = |of: &Vec<usize>| of.contains(&(source - of_source.start));
+            let first = links.iter().position(linked);
+            if let Some(first) = first.filter(|&word| !front.is_empty() && has(word, &begins)) {
+                ends.front.push((first, front));
+            }
+            let last = links.iter().rposition(linked).filter(|&word| has(word, &ends_in_mark));
+            let is_last = source + 1 == of_source.end;
+            let at_end = words.len().checked_sub(1).filter(|&word| is_last && has(word, &ends_in_mark));
+            if let Some(last) = last.or(at_end).filter(|_| !back.is_empty()) {
+                ends.back.push((last, back));
+            }
+        }
+        let all = ends.front.iter().chain(&ends.back);
+        ends.apart = all.flat_map(|(_, units)| units.clone()).collect();
+        ends
+    }
+
+    fn of(&self, word: usize) -> Marks {
+        let units = |of: &[(usize, Range<usize>)]| -> Vec<usize> {
+            of.iter().filter(|(at, _)| *at == word).flat_map(|(_, units)| units.clone()).collect()
+        };
+        Marks { front: units(&self.front), back: units(&self.back), apart: self.apart.clone() }
     }
 }
 

@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
-use super::markup::{Markup, Node};
 use super::target::Target;
+use super::tree::{Markup, Node};
 use super::writer::Writer;
-
-/// The maximum depth to which elements are put into each other because they share a word.
-const MAX_GUEST_DEPTH: usize = 32;
 
 /// Writes a translation with the markup of its source.
 pub(super) struct Placer<'a> {
@@ -27,15 +24,12 @@ struct Area {
     target: Range<usize>,
     /// The byte of the target at which it ends.
     end: usize,
-    depth: usize,
 }
 
 /// A child of the element whose content is placed.
 struct Slot {
     node: usize,
     place: Place,
-    /// Siblings that are placed inside it, since they share its word.
-    guests: Vec<usize>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -45,8 +39,6 @@ enum Place {
     Around(Range<usize>),
     /// Before this unit of the target.
     Before(usize),
-    /// Inside another slot.
-    Guest,
 }
 
 /// A sequence of target units that belong to one slot and are not interrupted by units of another.
@@ -63,12 +55,8 @@ impl<'a> Placer<'a> {
 
     /// Appends everything to `out`.
     pub(super) fn write(mut self, out: &mut String) {
-        let area = Area {
-            span: 0..self.src_units,
-            target: 0..self.target.units.len(),
-            end: self.target.text.len(),
-            depth: 0,
-        };
+        let area =
+            Area { span: 0..self.src_units, target: 0..self.target.units.len(), end: self.target.text.len() };
         let end = area.end;
         let markup = self.markup;
         self.fill(markup.top.iter().copied(), &area);
@@ -78,8 +66,7 @@ impl<'a> Placer<'a> {
 
     /// Places `nodes` in `area` and writes them, with the text up to the last of them.
     fn fill(&mut self, nodes: impl Iterator<Item = usize>, area: &Area) {
-        let mut slots: Vec<Slot> =
-            nodes.map(|node| Slot { node, place: Place::Unknown, guests: Vec::new() }).collect();
+        let mut slots: Vec<Slot> = nodes.map(|node| Slot { node, place: Place::Unknown }).collect();
         self.place_around(&mut slots, area);
         self.place_before(&mut slots, area);
         let mut order: Vec<(usize, bool, usize)> = Vec::with_capacity(slots.len());
@@ -87,7 +74,7 @@ impl<'a> Placer<'a> {
             match &slot.place {
                 Place::Around(units) => order.push((units.start, true, number)),
                 Place::Before(unit) => order.push((*unit, false, number)),
-                Place::Unknown | Place::Guest => {}
+                Place::Unknown => {}
             }
         }
         order.sort_unstable();
@@ -106,7 +93,7 @@ impl<'a> Placer<'a> {
                 let at = self.byte_before(*unit, slot.node, area);
                 (*unit..*unit, at, at)
             }
-            Place::Unknown | Place::Guest => return,
+            Place::Unknown => return,
         };
         self.writer.text_to(start);
         let markup = self.markup;
@@ -114,9 +101,8 @@ impl<'a> Placer<'a> {
             Node::Point(point) => self.writer.point(point),
             Node::Element(element) => {
                 self.writer.open(&element.open);
-                let nodes = element.children.iter().chain(&slot.guests).copied();
-                let inner = Area { span: element.span.clone(), target, end, depth: area.depth + 1 };
-                self.fill(nodes, &inner);
+                let inner = Area { span: element.span.clone(), target, end };
+                self.fill(element.children.iter().copied(), &inner);
                 self.writer.text_to(end);
                 self.writer.close(&element.close);
             }
@@ -161,9 +147,6 @@ impl<'a> Placer<'a> {
                 slot.place = Place::Around(stretch.units);
             }
         }
-        if area.depth < MAX_GUEST_DEPTH {
-            self.place_guests(slots, &owners, area);
-        }
     }
 
     /// For each unit of the area, the slot to which most of its sources belong; the first one of several.
@@ -183,30 +166,6 @@ impl<'a> Placer<'a> {
         owners
     }
 
-    /// Places elements whose words are all also words of other elements inside one of those.
-    fn place_guests(&self, slots: &mut [Slot], owners: &[Option<usize>], area: &Area) {
-        for number in 0..slots.len() {
-            if slots[number].place != Place::Unknown {
-                continue;
-            }
-            let node = slots[number].node;
-            let shared = self.markup.nodes[node].span().find_map(|source| {
-                let mut targets = self.target.targets[source].iter();
-                targets.find(|unit| area.target.contains(unit)).copied()
-            });
-            let Some(unit) = shared else {
-                continue;
-            };
-            let host = owners[unit - area.target.start].map(|owner| &mut slots[owner]);
-            if let Some(host) = host
-                && matches!(&host.place, Place::Around(units) if units.contains(&unit))
-            {
-                host.guests.push(node);
-                slots[number].place = Place::Guest;
-            }
-        }
-    }
-
     /// Finds the places of all other nodes, which are never inside an element placed before.
     fn place_before(&self, slots: &mut [Slot], area: &Area) {
         let mut taken: Vec<(Range<usize>, usize)> = Vec::new();
@@ -221,7 +180,7 @@ impl<'a> Placer<'a> {
             let mut unit = self.unit_for(node, area);
             let around = taken.partition_point(|(units, _)| units.end <= unit);
             if let Some((units, at)) = taken.get(around)
-                && units.start < unit
+                && units.start <= unit
             {
                 unit = if node.at() <= *at { units.start } else { units.end };
             }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::markup::Markup;
 use super::placer::Placer;
 use super::target::Target;
+use super::tree::Markup;
 use super::words::Words;
 use crate::{Segment, Translated};
 

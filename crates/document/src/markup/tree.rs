@@ -5,11 +5,9 @@ use std::ops::Range;
 
 use attentive_base::error::{Error, Result};
 
-use super::blanks::Blanks;
+use super::MAX_DEPTH;
+use super::blanks::Sides;
 use super::words::Words;
-
-/// The maximum depth of nested inline elements, as in libxml2. Browsers stop at 512.
-const MAX_DEPTH: usize = 256;
 
 /// Markup as it is read, at a place of the text.
 #[derive(Debug)]
@@ -22,10 +20,29 @@ pub(super) struct Event {
 /// The kinds of markup in a run. Tags have their numbers in the document and those of their counterparts.
 #[derive(Debug)]
 pub(super) enum What {
-    Open { number: usize, pair: Option<usize> },
-    Close { number: usize, pair: Option<usize> },
-    Visible(Blanks),
-    Hidden,
+    Open {
+        number: usize,
+        pair: Option<usize>,
+    },
+    Close {
+        number: usize,
+        pair: Option<usize>,
+    },
+    Visible(Sides),
+    Hidden {
+        /// True if it belongs to the word before it.
+        follows: bool,
+    },
+}
+
+impl What {
+    /// The number of a tag.
+    pub(super) fn number(&self) -> Option<usize> {
+        match self {
+            Self::Open { number, .. } | Self::Close { number, .. } => Some(*number),
+            Self::Visible(_) | Self::Hidden { .. } => None,
+        }
+    }
 }
 
 /// A tree of markup. Places and spans are counted in units of the source.
@@ -63,8 +80,8 @@ pub(super) struct Point {
     pub(super) at: usize,
     /// True if it belongs to the unit before it rather than to the one after it.
     pub(super) follows: bool,
-    /// The blanks around it, if it takes space.
-    pub(super) visible: Option<Blanks>,
+    /// What was around it, if it takes space.
+    pub(super) visible: Option<Sides>,
 }
 
 impl Node {
@@ -92,10 +109,7 @@ impl Markup {
     /// # Errors
     /// [`Error::Usage`] if the elements are nested too deeply.
     pub(super) fn nest(source: &str, events: &[Event], words: &Words) -> Result<Self> {
-        let numbers = events.iter().filter_map(|event| match event.what {
-            What::Open { number, .. } | What::Close { number, .. } => Some(number),
-            _ => None,
-        });
+        let numbers = events.iter().filter_map(|event| event.what.number());
         let mut nesting = Nesting { markup: Markup::default(), open: Vec::new(), inside: numbers.collect() };
         for event in events {
             let html = source[event.range.clone()].to_owned();
@@ -136,8 +150,8 @@ impl Nesting {
                 }
                 (true, None)
             }
-            What::Visible(blanks) => (false, Some(*blanks)),
-            What::Hidden => (false, None),
+            What::Visible(sides) => (false, Some(*sides)),
+            What::Hidden { follows } => (*follows, None),
         };
         self.add(Node::Point(Point { html, at, follows, visible }));
         Ok(())

@@ -1,0 +1,280 @@
+//! The text and the inline markup between two block boundaries, while they are being read.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use attentive_base::error::Result;
+
+use super::Run;
+use super::blanks::{Side, Sides, is_space};
+use super::tree::{Event, Markup, What};
+use super::words::Words;
+use crate::divide::{Piece, Split, pieces_at};
+use crate::{Part, Segment};
+
+/// Collects the collapsed text of a run, and tags with their places in it.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    split: Split,
+    range: Option<Range<usize>>,
+    text: String,
+    events: Vec<Event>,
+    /// The number of events before the last character of the text.
+    before_last: usize,
+    /// The whitespace before the first and after the last visible content, as in the source.
+    leading: Outside,
+    trailing: Outside,
+    begun: bool,
+    /// True if whitespace follows the last character of the text.
+    blank: bool,
+    /// True if it contains a line break that ends a segment.
+    broken: bool,
+    /// The visible content since the last character of the text.
+    between: Option<Between>,
+    /// Places of the text at which markup is between two characters without a blank.
+    seams: Vec<usize>,
+    after_break: bool,
+}
+
+/// Whitespace characters, each with the number of the events before it.
+#[derive(Debug, Default)]
+struct Outside(Vec<(usize, char)>);
+
+impl Outside {
+    /// Those with so many events before them.
+    fn among(&self, events: Range<usize>) -> impl Iterator<Item = char> {
+        self.0.iter().filter(move |(before, _)| events.contains(before)).map(|(_, c)| *c)
+    }
+}
+
+/// Visible content between two characters of the text, and the sides of all of it.
+#[derive(Debug)]
+struct Between {
+    sides: Sides,
+    /// The number of the event that was the last of it.
+    last: usize,
+}
+
+impl Builder {
+    /// An empty builder, whose text will be divided as `split` says.
+    pub(crate) fn new(split: Split) -> Self {
+        Self { split, ..Self::default() }
+    }
+
+    /// True if there is anything to translate.
+    fn has_words(&self) -> bool {
+        self.text.chars().any(char::is_alphanumeric)
+    }
+
+    /// True if a line break was read last. Two in a row separate paragraphs.
+    pub(crate) fn ends_in_break(&self) -> bool {
+        self.after_break
+    }
+
+    pub(crate) fn text(&mut self, text: &str, range: Range<usize>) {
+        self.extend(&range);
+        for c in text.chars() {
+            if is_space(c) {
+                self.space();
+                let breaks = matches!(self.split, Split::Lines | Split::Sentences);
+                self.broken |= breaks && matches!(c, '\n' | '\r');
+                let outside = if self.begun { &mut self.trailing } else { &mut self.leading };
+                outside.0.push((self.events.len(), c));
+            } else {
+                self.character(c);
+            }
+        }
+    }
+
+    fn space(&mut self) {
+        if !self.blank {
+            // What takes no space and stands between a word and the blank after it stays at the word.
+            for event in &mut self.events[self.before_last..] {
+                if let What::Hidden { follows } = &mut event.what {
+                    *follows = !self.text.is_empty();
+                }
+            }
+        }
+        self.blank = true;
+        self.follow(Side::Blank);
+    }
+
+    /// Records what follows the last visible content, if nothing does yet.
+    fn follow(&mut self, side: Side) {
+        if let Some(between) = &mut self.between
+            && let What::Visible(sides) = &mut self.events[between.last].what
+            && sides.after == Side::Edge
+        {
+            sides.after = side;
+            between.sides.after = side;
+        }
+    }
+
+    fn character(&mut self, c: char) {
+        self.follow(Side::of(c));
+        if let Some(last) = self.text.chars().next_back() {
+            let blank = match &self.between {
+                Some(between) => between.sides.leave_blank(last, c),
+                None => self.blank,
+            };
+            if self.broken {
+                self.text.push('\n');
+            } else if blank {
+                self.text.push(' ');
+            } else if self.events.len() > self.before_last {
+                self.seams.push(self.text.len());
+            }
+        }
+        self.text.push(c);
+        self.before_last = self.events.len();
+        self.broken = false;
+        self.between = None;
+        self.see();
+    }
+
+    /// Records that visible content was read.
+    fn see(&mut self) {
+        self.begun = true;
+        self.blank = false;
+        self.after_break = false;
+        self.trailing.0.clear();
+    }
+
+    /// Adds visible content that is not translated, such as an image or code.
+    pub(crate) fn visible(&mut self, range: Range<usize>) {
+        let last = self.events.len();
+        self.follow(Side::Kept);
+        let before = match &self.between {
+            _ if self.blank => Side::Blank,
+            Some(_) => Side::Kept,
+            None => self.text.chars().next_back().map_or(Side::Edge, Side::of),
+        };
+        let sides = Sides { before, after: Side::Edge };
+        self.event(range, What::Visible(sides));
+        let between = self.between.get_or_insert(Between { sides, last });
+        between.last = last;
+        between.sides.after = Side::Edge;
+        self.see();
+    }
+
+    /// Adds content that takes no space, such as a comment.
+    pub(crate) fn hidden(&mut self, range: Range<usize>) {
+        self.event(range, What::Hidden { follows: false });
+    }
+
+    pub(crate) fn line_break(&mut self, range: Range<usize>) {
+        self.space();
+        self.event(range, What::Hidden { follows: false });
+        self.after_break = true;
+    }
+
+    /// Adds the start tag of an inline element, which is token `number` and ends at token `pair`.
+    pub(crate) fn open(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
+        self.event(range, What::Open { number, pair });
+    }
+
+    /// Adds the end tag of an inline element, which is token `number` and begins at token `pair`.
+    pub(crate) fn close(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
+        self.event(range, What::Close { number, pair });
+    }
+
+    fn event(&mut self, range: Range<usize>, what: What) {
+        self.extend(&range);
+        let at = self.text.len();
+        self.events.push(Event { range, at, what });
+    }
+
+    fn extend(&mut self, range: &Range<usize>) {
+        let start = self.range.as_ref().map_or(range.start, |all| all.start);
+        self.range = Some(start..range.end);
+    }
+
+    /// Appends what was read to `parts`, and its segments to `segments`.
+    ///
+    /// # Errors
+    /// [`attentive_base::Error::Usage`] if elements are nested too deeply.
+    pub(crate) fn finish(
+        self,
+        source: &str,
+        fits: &dyn Fn(&str) -> bool,
+        segments: &mut Vec<Segment>,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        if self.has_words() {
+            parts.push(Part::Run(Box::new(self.run(source, fits, segments)?)));
+        } else if let Some(range) = self.range {
+            Part::keep(parts, &source[range]);
+        }
+        Ok(())
+    }
+
+    /// Returns the finished run and appends its segments to `segments`.
+    fn run(self, source: &str, fits: &dyn Fn(&str) -> bool, segments: &mut Vec<Segment>) -> Result<Run> {
+        let (leading, inner, trailing) = self.ends(source);
+        let found = pieces_at(&self.text, &self.seams, self.split, fits);
+        let pieces: Vec<_> = found.iter().map(|piece| piece.range.clone()).collect();
+        let events = &self.events[inner];
+        let cuts: Vec<usize> = events.iter().map(|event| event.at).collect();
+        let words = Words::of_pieces(&self.text, &pieces, &cuts);
+        let markup = Markup::nest(source, events, &words)?;
+        let first = segments.len();
+        let marks: Vec<usize> = cuts.iter().map(|&cut| words.unit_at(cut)).collect();
+        for (number, Piece { range, touches }) in found.into_iter().enumerate() {
+            let units = words.units_of_piece(number);
+            let next = marks.partition_point(|&mark| mark <= units.start);
+            segments.push(Segment {
+                text: self.text[range].to_owned(),
+                needs_alignment: marks.get(next).is_some_and(|&mark| mark < units.end),
+                touches,
+            });
+        }
+        Ok(Run {
+            segments: first..segments.len(),
+            gaps: gaps(&self.text, &pieces),
+            text: self.text,
+            words,
+            markup,
+            leading,
+            trailing,
+        })
+    }
+
+    /// What is kept before the content, the events within it, and what is kept after it. Markup that takes no space and
+    /// has no counterpart within the content is kept with the whitespace around it.
+    fn ends(&self, source: &str) -> (String, Range<usize>, String) {
+        let count = self.events.len();
+        let numbers: HashSet<usize> = self.events.iter().filter_map(|event| event.what.number()).collect();
+        let is_outside = |event: &Event| match event.what {
+            What::Open { pair, .. } | What::Close { pair, .. } => {
+                pair.is_none_or(|pair| !numbers.contains(&pair))
+            }
+            What::Visible(_) => false,
+            What::Hidden { .. } => true,
+        };
+        let is_before = |event: &&Event| event.at == 0 && is_outside(event);
+        let is_after = |event: &&Event| event.at == self.text.len() && is_outside(event);
+        let first = self.events.iter().take_while(is_before).count();
+        let last = count - self.events[first..].iter().rev().take_while(is_after).count();
+        let all = self.range.clone().unwrap_or_default();
+        let kept = |range: Range<usize>| &source[range];
+        let mut leading = match first {
+            0 => String::new(),
+            first => kept(all.start..self.events[first - 1].range.end).to_owned(),
+        };
+        leading.extend(self.leading.among(first..usize::MAX));
+        let mut trailing: String = self.trailing.among(0..last + 1).collect();
+        if let Some(event) = self.events.get(last) {
+            trailing.push_str(kept(event.range.start..all.end));
+        } else {
+            trailing.extend(self.trailing.among(last + 1..usize::MAX));
+        }
+        (leading, first..last, trailing)
+    }
+}
+
+/// The text before, between and after the pieces.
+fn gaps(text: &str, pieces: &[Range<usize>]) -> Vec<Range<usize>> {
+    let starts = [0].into_iter().chain(pieces.iter().map(|piece| piece.end));
+    let ends = pieces.iter().map(|piece| piece.start).chain([text.len()]);
+    starts.zip(ends).map(|(start, end)| start..end).collect()
+}

@@ -1,0 +1,145 @@
+//! Which elements are texts of their own, and which stand among text.
+
+use std::collections::HashSet;
+
+use super::tokens::{Kind, Start, Token};
+
+/// What a client says about elements by their names, with or without prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmlTags {
+    /// Elements whose content is kept as it is.
+    pub ignored: HashSet<String>,
+    /// Elements that are always texts of their own.
+    pub splitting: HashSet<String>,
+    /// Elements that never are, so that a sentence may go on before and after their tags.
+    pub non_splitting: HashSet<String>,
+    /// Finds out for all other elements what they are; otherwise, they are part of the text around them.
+    pub outline_detection: bool,
+}
+
+impl Default for XmlTags {
+    fn default() -> Self {
+        Self {
+            ignored: HashSet::new(),
+            splitting: HashSet::new(),
+            non_splitting: HashSet::new(),
+            outline_detection: true,
+        }
+    }
+}
+
+/// What the tags of an element mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// They separate texts.
+    Boundary,
+    /// They are markup within a text.
+    Inline,
+    /// The whole element is kept as it is.
+    Kept { inline: bool },
+}
+
+/// The role of each token that is a tag.
+#[derive(Debug)]
+pub(super) struct Outline(Vec<Role>);
+
+impl Outline {
+    /// An element is inline if it stands among text, or is alone in an inline one. Several elements that have only
+    /// blanks between them are texts of their own, unless these blanks are those between the words of a text:
+    /// without a line break, in an inline element.
+    pub(super) fn new(tokens: &[Token], tags: &XmlTags) -> Self {
+        let contents = contents(tokens);
+        let mut roles = vec![Role::Boundary; tokens.len()];
+        for (number, token) in tokens.iter().enumerate() {
+            roles[number] = match &token.kind {
+                Kind::Start(start) | Kind::Empty(start) => {
+                    let parent = token.parent.map(|parent| (roles[parent], &contents[parent]));
+                    let is_in_kept = matches!(parent, Some((Role::Kept { .. }, _)));
+                    let inline = is_in_kept
+                        || start.is_cdata
+                        || is_inline(start, parent, &contents[tokens.len()], tags);
+                    let kept = is_in_kept || start.kept || names(start, &tags.ignored);
+                    match (kept, inline) {
+                        (true, inline) => Role::Kept { inline },
+                        (false, true) => Role::Inline,
+                        (false, false) => Role::Boundary,
+                    }
+                }
+                Kind::End => token.pair.map_or(Role::Boundary, |start| roles[start]),
+                Kind::Text(_) | Kind::Reference | Kind::Other => Role::Inline,
+            };
+        }
+        part_by_boundaries(tokens, &mut roles);
+        Self(roles)
+    }
+
+    pub(super) fn role(&self, token: usize) -> Role {
+        self.0[token]
+    }
+}
+
+/// An inline element with a boundary inside is one itself, so that nothing is placed across its tags.
+fn part_by_boundaries(tokens: &[Token], roles: &mut [Role]) {
+    let is_boundary = |role: Role| matches!(role, Role::Boundary | Role::Kept { inline: false });
+    let mut before = Vec::with_capacity(tokens.len() + 1);
+    before.push(0);
+    for role in roles.iter() {
+        before.push(before[before.len() - 1] + usize::from(is_boundary(*role)));
+    }
+    for (number, token) in tokens.iter().enumerate() {
+        let (Kind::Start(_), Some(end)) = (&token.kind, token.pair) else { continue };
+        if roles[number] == Role::Inline && before[end] > before[number + 1] {
+            (roles[number], roles[end]) = (Role::Boundary, Role::Boundary);
+        }
+    }
+}
+
+/// What is directly in an element.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    /// Text other than blanks.
+    has_text: bool,
+    /// The number of elements.
+    elements: usize,
+    /// True if there are blanks without a line break between elements.
+    has_blanks: bool,
+    /// True if there is a line break between elements.
+    has_breaks: bool,
+}
+
+/// The content of each element, by the number of its start tag, and last that of the whole document.
+fn contents(tokens: &[Token]) -> Vec<Content> {
+    let mut contents = vec![Content::default(); tokens.len() + 1];
+    for token in tokens {
+        let content = &mut contents[token.parent.unwrap_or(tokens.len())];
+        match &token.kind {
+            Kind::Text(text) if text.trim().is_empty() => {
+                content.has_breaks |= text.contains(['\n', '\r']);
+                content.has_blanks |= !text.contains(['\n', '\r']);
+            }
+            Kind::Text(_) | Kind::Reference => content.has_text = true,
+            Kind::Start(start) if start.is_cdata => content.has_text = true,
+            Kind::Start(_) | Kind::Empty(_) => content.elements += 1,
+            Kind::End | Kind::Other => {}
+        }
+    }
+    contents
+}
+
+fn is_inline(start: &Start, parent: Option<(Role, &Content)>, document: &Content, tags: &XmlTags) -> bool {
+    if names(start, &tags.splitting) {
+        return false;
+    }
+    if names(start, &tags.non_splitting) || !tags.outline_detection {
+        return true;
+    }
+    let (role, content) = parent.unwrap_or((Role::Boundary, document));
+    let is_among_words = content.elements == 1 || content.has_blanks && !content.has_breaks;
+    content.has_text || role == Role::Inline && is_among_words
+}
+
+/// Whether `tags` has the name, with or without its prefix.
+fn names(start: &Start, tags: &HashSet<String>) -> bool {
+    let local = start.name.rsplit(':').next().unwrap_or_default();
+    tags.contains(&start.name) || tags.contains(local)
+}

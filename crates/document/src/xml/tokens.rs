@@ -1,0 +1,150 @@
+//! Tags and text of well-formed XML, with their places in the source.
+
+use std::ops::Range;
+
+use attentive_base::error::{Error, Result};
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::reader::Reader;
+
+use super::check;
+use crate::markup::{CDATA_END, CDATA_START, MAX_DEPTH};
+
+/// A part of the source. The ranges of all tokens cover the source without gaps.
+#[derive(Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) range: Range<usize>,
+    /// The number of the end tag of a start tag, and the other way round.
+    pub(super) pair: Option<usize>,
+    /// The number of the start tag of the element around it.
+    pub(super) parent: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Text, with characters in place of references to them.
+    Text(String),
+    /// A reference to an entity that the document declares.
+    Reference,
+    /// A start tag, or the beginning of a CDATA section.
+    Start(Start),
+    End,
+    /// An element without content.
+    Empty(Start),
+    /// Comments, processing instructions, declarations.
+    Other,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    /// The name as it is written, with its prefix.
+    pub(super) name: String,
+    /// True if an attribute forbids translation.
+    pub(super) kept: bool,
+    /// True for a CDATA section.
+    pub(super) is_cdata: bool,
+}
+
+/// All tokens of `source`.
+///
+/// # Errors
+/// [`Error::Usage`] with line and column for tags without counterparts, and for markup without an end.
+pub(super) fn tokens(source: &str) -> Result<Vec<Token>> {
+    let mut reader = Reader::from_str(source);
+    let mut tokens = Tokens::default();
+    loop {
+        let event = reader.read_event();
+        let end = usize::try_from(reader.buffer_position()).unwrap_or(source.len());
+        let event = event.map_err(|error| {
+            let at = usize::try_from(reader.error_position()).unwrap_or(source.len());
+            let problem = error.to_string();
+            let problem = problem.split_once(": ").map_or(&*problem, |(_, problem)| problem);
+            check::broken(problem, Some(check::place(source, at)))
+        });
+        let kind = match event? {
+            Event::Eof => break,
+            Event::Text(text) => Kind::Text((*text).to_owned()),
+            Event::GeneralRef(reference) => resolved(&reference),
+            Event::Start(tag) => Kind::Start(start(&tag)),
+            Event::Empty(tag) => Kind::Empty(start(&tag)),
+            Event::End(_) => Kind::End,
+            Event::CData(text) => {
+                tokens.cdata((*text).to_owned(), end);
+                continue;
+            }
+            Event::Comment(_) | Event::PI(_) | Event::Decl(_) | Event::DocType(_) => Kind::Other,
+        };
+        if matches!(kind, Kind::Start(_)) && tokens.open.len() == MAX_DEPTH {
+            return Err(Error::usage(
+                format!("the XML nests more than {MAX_DEPTH} elements in each other"),
+                "send its parts by themselves",
+            ));
+        }
+        tokens.push(kind, end);
+    }
+    if let Some(&start) = tokens.open.last() {
+        let Token { kind, range, .. } = &tokens.all[start];
+        let Kind::Start(Start { name, .. }) = kind else { unreachable!("only start tags are open") };
+        let problem = format!("the element `{name}` has no end tag");
+        return Err(check::broken(&problem, Some(check::place(source, range.start))));
+    }
+    if tokens.covered < source.len() {
+        tokens.push(Kind::Other, source.len());
+    }
+    Ok(tokens.all)
+}
+
+#[derive(Default)]
+struct Tokens {
+    all: Vec<Token>,
+    /// The end of the last token.
+    covered: usize,
+    /// The numbers of the start tags of the elements that are open.
+    open: Vec<usize>,
+}
+
+impl Tokens {
+    fn push(&mut self, kind: Kind, end: usize) {
+        let number = self.all.len();
+        let mut pair = None;
+        if matches!(kind, Kind::End) {
+            pair = self.open.pop();
+            if let Some(start) = pair {
+                self.all[start].pair = Some(number);
+            }
+        }
+        let parent = self.open.last().copied();
+        if matches!(kind, Kind::Start(_)) {
+            self.open.push(number);
+        }
+        let range = self.covered..end;
+        self.covered = end;
+        self.all.push(Token { kind, range, pair, parent });
+    }
+
+    /// Adds a CDATA section, which is like an element whose text has no references.
+    fn cdata(&mut self, text: String, end: usize) {
+        let start = Start { is_cdata: true, ..Start::default() };
+        self.push(Kind::Start(start), self.covered + CDATA_START.len());
+        self.push(Kind::Text(text), end - CDATA_END.len());
+        self.push(Kind::End, end);
+    }
+}
+
+/// The character that a reference stands for, if it is one.
+fn resolved(reference: &BytesRef<'_>) -> Kind {
+    if let Ok(Some(c)) = reference.resolve_char_ref() {
+        return Kind::Text(c.into());
+    }
+    resolve_xml_entity(reference).map_or(Kind::Reference, |text| Kind::Text(text.to_owned()))
+}
+
+fn start(tag: &BytesStart<'_>) -> Start {
+    let name = tag.name().as_ref().to_owned();
+    let forbids = |name: &str| {
+        let attribute = tag.try_get_attribute(name).ok().flatten();
+        attribute.is_some_and(|attribute| attribute.value.eq_ignore_ascii_case("no"))
+    };
+    Start { name, kept: forbids("translate") || forbids("its:translate"), is_cdata: false }
+}
