@@ -1,5 +1,5 @@
-//! `attentive serve`: requests whose end a proxy might see elsewhere, so that a request hidden behind them would be
-//! answered as one of its own (RFC 9112, section 11.2).
+//! `attentive serve`: requests whose end a proxy might see elsewhere, so that a request hidden behind them
+//! would be answered as one of its own (RFC 9112, section 11.2).
 
 use crate::support::http::Connection;
 use crate::support::serving::{Running, config};
@@ -86,8 +86,8 @@ fn requests_without_a_clear_end_close_the_connection() {
     }
 }
 
-/// hyper reads a request with both lengths by its chunks, as RFC 9112 says, and closes the connection, so that what a
-/// proxy takes for the next request is never read.
+/// hyper reads a request with both lengths by its chunks, as RFC 9112 says, and closes the connection, so
+/// that what a proxy takes for the next request is never read.
 #[test]
 fn requests_with_both_lengths_are_the_last_of_their_connection() {
     let server = Running::start(config());

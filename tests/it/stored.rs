@@ -1,5 +1,5 @@
-//! Models and runs of every family (`scripts/fixtures/runs.sh`), most of which earlier programs wrote: they load,
-//! give the same output, and resume to the same weights.
+//! Models and runs of every family (`scripts/fixtures/runs.sh`), most of which earlier programs wrote: they
+//! load, give the same output, and resume to the same weights.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -194,7 +194,8 @@ fn an_averaged_model_is_read() {
     check_outputs("average");
 }
 
-/// A model from before formats had numbers is refused by every command, with one sentence that says what to do.
+/// A model from before formats had numbers is refused by every command, with one sentence that says what to
+/// do.
 #[test]
 fn models_without_a_format_are_refused() {
     let folder = copy("transformer-post");

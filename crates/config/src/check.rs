@@ -37,8 +37,8 @@ impl Config {
         unused::check(self, table)
     }
 
-    /// As [`Config::validate`], but accepts what an imported model may have: no corpus, values without effect,
-    /// and windows that are longer than a batch.
+    /// As [`Config::validate`], but accepts what an imported model may have: no corpus, values without
+    /// effect, and windows that are longer than a batch.
     pub fn validate_stored(&self) -> Result<()> {
         require(
             i64::try_from(self.seed).is_ok(),

@@ -34,8 +34,8 @@ impl Config {
         draft.resolve(&known)
     }
 
-    /// Reads the resolved configuration `path` of a model directory. Values without effect are accepted, since
-    /// imported models have them.
+    /// Reads the resolved configuration `path` of a model directory. Values without effect are accepted,
+    /// since imported models have them.
     ///
     /// # Errors
     /// Those of [`Config::load`], and [`Error::Model`] if it has another [format](crate::FORMAT).

@@ -66,8 +66,8 @@ impl Side {
 }
 
 impl Sides {
-    /// True if a blank remains between the characters `last` and `next` when the content between these sides is
-    /// removed.
+    /// True if a blank remains between the characters `last` and `next` when the content between these sides
+    /// is removed.
     pub(super) fn leave_blank(self, last: char, next: char) -> bool {
         match (self.before == Side::Blank, self.after == Side::Blank) {
             // A quotation mark belongs to what it touches.

@@ -239,8 +239,8 @@ impl Builder {
         })
     }
 
-    /// What is kept before the content, the events within it, and what is kept after it. Markup that takes no space and
-    /// has no counterpart within the content is kept with the whitespace around it.
+    /// What is kept before the content, the events within it, and what is kept after it. Markup that takes no
+    /// space and has no counterpart within the content is kept with the whitespace around it.
     fn ends(&self, source: &str) -> (String, Range<usize>, String) {
         let count = self.events.len();
         let numbers: HashSet<usize> = self.events.iter().filter_map(|event| event.what.number()).collect();

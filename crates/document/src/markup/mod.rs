@@ -1,5 +1,5 @@
-//! Text with markup inside, which HTML and XML share: what is between two boundaries, with tags placed around the
-//! words of a translation.
+//! Text with markup inside, which HTML and XML share: what is between two boundaries, with tags placed around
+//! the words of a translation.
 
 mod blanks;
 mod builder;
@@ -14,8 +14,8 @@ pub(super) use blanks::is_space;
 pub(super) use builder::Builder;
 pub(super) use run::Run;
 
-/// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers stop at
-/// 512.
+/// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers
+/// stop at 512.
 pub(super) const MAX_DEPTH: usize = 256;
 
 /// The marks around a CDATA section, whose text has no references.

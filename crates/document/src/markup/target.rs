@@ -42,7 +42,8 @@ impl Target {
         target
     }
 
-    /// Adds a word that belongs to the words `links` of the source, and the punctuation at whose ends is `marks`.
+    /// Adds a word that belongs to the words `links` of the source, and the punctuation at whose ends is
+    /// `marks`.
     fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize], marks: &Marks) {
         let units = links.iter().flat_map(|&source| run.words.units_of_word(source));
         let units: Vec<usize> = units.collect();
@@ -89,8 +90,8 @@ impl Target {
     }
 }
 
-/// Units of the source that are punctuation at the ends of its words, cut off by markup, and belong to punctuation of
-/// the translation.
+/// Units of the source that are punctuation at the ends of its words, cut off by markup, and belong to
+/// punctuation of the translation.
 #[derive(Default)]
 struct Marks {
     /// Those that belong to the punctuation before and after a word of the translation.
@@ -100,9 +101,9 @@ struct Marks {
     apart: Vec<usize>,
 }
 
-/// The [`Marks`] of the words of a translation: the punctuation before a word of the source belongs to that before the
-/// first word that is linked to it, and the punctuation after it to that after the last one, or at the end of a segment
-/// to that at the end of the translation.
+/// The [`Marks`] of the words of a translation: the punctuation before a word of the source belongs to that
+/// before the first word that is linked to it, and the punctuation after it to that after the last one, or at
+/// the end of a segment to that at the end of the translation.
 struct Ends {
     /// The number of a word of the translation, and units of the source.
     front: Vec<(usize, Range<usize>)>,

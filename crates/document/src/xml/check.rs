@@ -6,8 +6,8 @@ use xml::reader::{EventReader, ParserConfig};
 
 use super::tokens::{Kind, Token};
 
-/// Refuses `source` if it is neither a well-formed document nor the well-formed content of an element, such as text with
-/// elements.
+/// Refuses `source` if it is neither a well-formed document nor the well-formed content of an element, such
+/// as text with elements.
 ///
 /// # Errors
 /// [`Error::Usage`] with line and column.
@@ -61,8 +61,9 @@ fn is_document(source: &str, tokens: &[Token]) -> bool {
     texts.any(|text| text.starts_with("<?xml ") || text.starts_with("<!DOCTYPE"))
 }
 
-/// `source` with a name without a colon in place of each prefix and each namespace. Prefixes may be declared outside of
-/// a part of a document, and the time that namespaces take grows with their number at each element.
+/// `source` with a name without a colon in place of each prefix and each namespace. Prefixes may be declared
+/// outside of a part of a document, and the time that namespaces take grows with their number at each
+/// element.
 fn without_namespaces(source: &str, tokens: &[Token]) -> String {
     let mut out = String::with_capacity(source.len());
     for token in tokens {

@@ -44,9 +44,9 @@ pub(super) enum Role {
 pub(super) struct Outline(Vec<Role>);
 
 impl Outline {
-    /// An element is inline if it stands among text, or is alone in an inline one. Several elements that have only
-    /// blanks between them are texts of their own, unless these blanks are those between the words of a text:
-    /// without a line break, in an inline element.
+    /// An element is inline if it stands among text, or is alone in an inline one. Several elements that have
+    /// only blanks between them are texts of their own, unless these blanks are those between the words of a
+    /// text: without a line break, in an inline element.
     pub(super) fn new(tokens: &[Token], tags: &XmlTags) -> Self {
         let contents = contents(tokens);
         let mut roles = vec![Role::Boundary; tokens.len()];

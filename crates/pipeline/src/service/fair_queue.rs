@@ -23,11 +23,11 @@ pub struct FairQueue<T> {
     accounts: HashMap<Client, Account<T>>,
     /// The clients whose items wait, by what they have received, then in the order of their turns.
     turns: BTreeSet<Turn>,
-    /// The amount that the client of the last item had received before. A new client begins with at least this
-    /// amount.
+    /// The amount that the client of the last item had received before. A new client begins with at least
+    /// this amount.
     now: u64,
-    /// The largest amount that any client has received. When nothing waits, all clients begin with it, so that no
-    /// debts remain.
+    /// The largest amount that any client has received. When nothing waits, all clients begin with it, so
+    /// that no debts remain.
     latest: u64,
     /// The number of turns so far.
     n_turns: u64,
@@ -37,8 +37,8 @@ pub struct FairQueue<T> {
 
 /// The items of a client, and the amount that it has received.
 struct Account<T> {
-    /// Items of requests in progress, which go first: a client that has waited for a translation need not wait as
-    /// long again for its alignment.
+    /// Items of requests in progress, which go first: a client that has waited for a translation need not
+    /// wait as long again for its alignment.
     further: VecDeque<T>,
     new: VecDeque<T>,
     /// The cost of the client's items so far, as if it had always been there.
@@ -144,8 +144,8 @@ impl<T: Queued> FairQueue<T> {
         self.turns.insert(Turn { given, number: self.n_turns, client });
     }
 
-    /// Takes the next item of the first client in turn that `may` take one, given the size of its items in use.
-    /// They are in use until they are [released](Self::release).
+    /// Takes the next item of the first client in turn that `may` take one, given the size of its items in
+    /// use. They are in use until they are [released](Self::release).
     pub fn next(&mut self, may: impl Fn(usize) -> bool) -> Option<(Client, T)> {
         let in_use = |client| self.accounts.get(client).map_or(0, |account| account.in_use);
         let turn = *self.turns.iter().find(|turn| may(in_use(&turn.client)))?;

@@ -145,8 +145,8 @@ impl State {
         rows.div_ceil(decoding().count().max(1))
     }
 
-    /// The next job of the first client in turn with less than its share of the rows, if another one has more than
-    /// twice its share.
+    /// The next job of the first client in turn with less than its share of the rows, if another one has more
+    /// than twice its share.
     fn crowded_out(&mut self, batch: usize) -> Option<(Client, Job)> {
         let share = (batch * self.rows.len()).div_ceil(self.jobs.in_use().count().max(1));
         let is_crowded = self.jobs.in_use().any(|rows| rows > 2 * share);

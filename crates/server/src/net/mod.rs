@@ -88,8 +88,8 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
     let _ = timeout(FAREWELL, all).await;
 }
 
-/// The response to a request whose transfer is encoded in another way than in chunks, so that a proxy might see
-/// another end.
+/// The response to a request whose transfer is encoded in another way than in chunks, so that a proxy might
+/// see another end.
 fn encoded() -> Response {
     let problem = "the only `Transfer-Encoding` of a request may be `chunked`";
     let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
