@@ -256,8 +256,9 @@ def smuggling(options):
             found, closed = server.exchange(payload, 5)
             came = statuses(found)
             judged = came[1:] if payload.startswith(b"GET /livez") else came
-            refused = set(judged) <= {400, 413, 431, 501, 505}
-            check(refused, f"{what}: not refused but answered: {found[:400]!r}")
+            # With both lengths, it is read by its chunks, and the connection is closed.
+            alone = len(judged) <= 1 and set(judged) <= {200, 400, 413, 431, 501, 505}
+            check(alone, f"{what}: the hidden request is answered: {found[:400]!r}")
             check(closed, f"{what}: the connection is still open after {came}")
             rows.append([what, f"{counted(came)}, closed"])
         for what, payload in clear.items():

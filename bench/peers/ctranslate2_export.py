@@ -38,13 +38,6 @@ ACTIVATIONS = {
     "gelu_tanh": common_spec.Activation.GELUTanh,
     "silu": common_spec.Activation.SWISH,
 }
-# Beginnings of the names of version 0.1.0, and what they are called now.
-RENAMED = {
-    "src_embedding.": "src.embedding.",
-    "tgt_embedding.": "tgt.embedding.",
-    "output.projection": "head.weight",
-    "output.bias": "head.bias",
-}
 
 
 class AttentiveConverter(Converter):
@@ -95,19 +88,11 @@ def check_supported(model):
     check.validate()
 
 
-def current(name):
-    """The present name of a parameter."""
-    for before, now in RENAMED.items():
-        if name.startswith(before):
-            name = now + name.removeprefix(before)
-    return name.replace(".memory_attention", ".cross_attention")
-
-
 class Weights:
     """The tensors of a model by name, and which of them were read."""
 
     def __init__(self, tensors):
-        self.tensors = {current(name): tensor for name, tensor in tensors.items()}
+        self.tensors = dict(tensors)
         self.unused = set(self.tensors)
 
     def get(self, name):

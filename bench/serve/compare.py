@@ -126,7 +126,7 @@ class Case:
             linked.unlink(missing_ok=True)
             if path.name == "config.toml":
                 config = path.read_text(encoding="utf-8")
-                config = re.sub(r"(?m)^beam_width = .*\n|^length_penalty(_formula)? = .*\n|^alpha = .*\n", "", config)
+                config = re.sub(r"(?m)^beam_width = .*\n|^length_penalty(_formula)? = .*\n", "", config)
                 search = f'[decode]\nbeam_width = {beam}\nlength_penalty_formula = "length"\nlength_penalty = 0.6\n'
                 linked.write_text(config.replace("[decode]\n", search), encoding="utf-8")
             elif path.name == "provenance.json":

@@ -74,6 +74,10 @@ fn xml_keeps_its_tree() {
         let xml = "<r><a>1 2</a><b>3 4</b></r>";
         assert_eq!(translated(xml, &more), xml, "{more}");
     }
+    let two = "<r><a>1 2</a><b>3 4</b></r>";
+    let usual = translated(two, &json!({}));
+    let nulls = json!({"outline_detection": null, "ignore_tags": null, "splitting_tags": null});
+    assert_eq!(translated(two, &nulls), usual);
     let form = "text=%3Ca%3E1+2%3C%2Fa%3E&target_lang=DE&source_lang=EN&tag_handling=xml&ignore_tags=b&ignore_tags=a\
                 &outline_detection=0";
     let found = post_form(server.address, "/v2/translate", form).expect(200);

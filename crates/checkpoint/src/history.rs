@@ -137,8 +137,7 @@ impl History {
         let updates = self.updates.iter().filter(|entry| entry.step <= last);
         let timed = updates.filter_map(|entry| {
             let tokens = number(entry, "tgt_tokens")?;
-            // Lines written by version 0.2 and before are about one update each.
-            let updates = number(entry, "updates").unwrap_or(1.0);
+            let updates = number(entry, "updates")?;
             let seconds = tokens / number(entry, "tokens_per_second")?;
             Some((tokens, seconds, updates))
         });

@@ -48,7 +48,7 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
 
 /// Keys, each with its other names, separated by blanks.
 const KEYS: [(&str, &str); 38] = [
-    ("decode.length_penalty", "normalize lenpen beam_alpha"),
+    ("decode.length_penalty", "alpha normalize lenpen beam_alpha"),
     ("model.d_model", "hidden_size dim d_hidden emb_dim embed_dim width dim_emb encoder_embed_dim"),
     ("model.d_ff", "ffn_dim intermediate_size dim_feedforward ffn transformer_dim_ffn encoder_ffn_embed_dim"),
     ("model.n_heads", "num_heads heads nhead attention_heads transformer_heads encoder_attention_heads"),
@@ -63,7 +63,7 @@ const KEYS: [(&str, &str); 38] = [
     ("train.batch_tokens", "batch_size max_tokens tokens_per_batch mini_batch_words"),
     (
         "train.micro_batches_per_update",
-        "grad_accum gradient_accumulation gradient_accumulation_steps update_freq optimizer_delay",
+        "accumulate grad_accum gradient_accumulation gradient_accumulation_steps update_freq optimizer_delay",
     ),
     ("train.max_epochs", "epochs num_epochs n_epochs"),
     ("train.max_steps", "steps max_updates max_update updates iterations after after_batches"),

@@ -209,7 +209,7 @@ impl Device for Cpu {
 
     fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
         match f {
-            // With the error function of earlier versions, so that their runs go on with the same bits.
+            // With the error function of `libm`, so that runs go on with the same bits.
             Nonlinearity::Gelu => nonlinearity::exact_gelu(of(x), to(out)),
             f => nonlinearity::nonlinear(f, of(x), to(out)),
         }

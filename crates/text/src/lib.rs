@@ -17,6 +17,7 @@ mod languages;
 mod learn;
 mod lines;
 mod normalization;
+mod pieces;
 mod special;
 #[cfg(test)]
 mod tests;
@@ -31,9 +32,9 @@ pub use known_language::KnownLanguage;
 pub use languages::Languages;
 pub use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
+pub use pieces::SUMS;
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};
 pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizers::{Tokenizers, UnnamedTokenizers};
-pub use unigram::SUMS;
 pub use words::WordCache;

@@ -58,7 +58,7 @@ struct Progress {
     plateau: Plateau,
     best: Option<BestReport>,
     validations_without_better: u64,
-    /// The updates since the last log entry. Checkpoints of older versions have none.
+    /// The updates since the last log entry.
     unlogged: Span,
 }
 

@@ -131,7 +131,7 @@ fn only_subwords_are_divided() {
     accepts(&["tokenizer.kind = 'unigram'\ntokenizer.split_by_script = false"]);
 }
 
-/// Configurations that are written out in full, such as those of version 0.2, have the keys of all families.
+/// Configurations that are written out in full have the keys of all families.
 #[test]
 fn defaults_of_other_families_are_accepted() {
     let line = "model.family = 'classifier'\nmodel.n_decoder_layers = 3\nmodel.logit_scale = 1\n\

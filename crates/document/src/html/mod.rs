@@ -5,56 +5,51 @@ mod elements;
 mod pausing;
 mod tokens;
 
-use std::ops::Range;
-
 use tokens::{Kind, Start, Token};
 
 use attentive_base::error::Result;
 
-use super::markup::{Builder, is_space};
-use super::{Document, Part, Segment, Split};
+use super::markup::{Collector, is_space};
+use super::{Document, Split};
 
 /// Divides `source` at its blocks.
 pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = tokens::tokens(source);
     let mut reader = Reader {
-        source,
         tokens: &tokens,
         blocks: blocks_before(&tokens),
-        split,
-        fits,
-        builder: Builder::new(split),
-        segments: Vec::new(),
-        parts: Vec::new(),
+        collector: Collector::new(source, split, fits),
     };
     let mut next = 0;
     while next < tokens.len() {
         next = reader.take(next)?;
     }
-    reader.finish_run()?;
-    Ok(Document { segments: reader.segments, parts: reader.parts })
+    reader.collector.finish()
 }
 
+/// The number of tags of blocks before each token, without those in elements that are kept as they are.
 fn blocks_before(tokens: &[Token]) -> Vec<usize> {
-    let counts = tokens.iter().scan(0, |count, token| {
-        let before = *count;
-        *count += usize::from(token.is_block_tag());
-        Some(before)
+    let (mut count, mut kept_until) = (0, 0);
+    let counts = tokens.iter().enumerate().map(|(number, token)| {
+        let before = count;
+        if number >= kept_until {
+            count += usize::from(token.is_block_tag());
+            if let Kind::Start(start) = &token.kind
+                && (start.protected || elements::is_opaque(&start.name))
+            {
+                kept_until = token.pair.unwrap_or(number);
+            }
+        }
+        before
     });
     counts.collect()
 }
 
 struct Reader<'a> {
-    source: &'a str,
     tokens: &'a [Token],
-    /// The number of tags of blocks before each token.
+    /// See [`blocks_before`].
     blocks: Vec<usize>,
-    split: Split,
-    fits: &'a dyn Fn(&str) -> bool,
-    /// The text and inline markup since the last block boundary.
-    builder: Builder,
-    segments: Vec<Segment>,
-    parts: Vec<Part>,
+    collector: Collector<'a>,
 }
 
 impl Reader<'_> {
@@ -64,14 +59,14 @@ impl Reader<'_> {
         let token = &self.tokens[number];
         let range = token.range.clone();
         match &token.kind {
-            Kind::Text(text) => self.builder.text(text, range),
-            Kind::Other => self.builder.hidden(range),
+            Kind::Text(text) => self.collector.run.text(text, range),
+            Kind::Other => self.collector.run.hidden(range),
             Kind::Start(start) => return self.start(number, start),
-            Kind::End(name) if elements::is_block(name) => self.block(range)?,
+            Kind::End(name) if elements::is_block(name) => self.collector.boundary(range)?,
             Kind::End(_) if token.pair.is_some_and(|start| self.has_blocks(start, number)) => {
-                self.block(range)?;
+                self.collector.boundary(range)?;
             }
-            Kind::End(_) => self.builder.close(range, number, token.pair),
+            Kind::End(_) => self.collector.run.close(range, number, token.pair),
         }
         Ok(number + 1)
     }
@@ -87,23 +82,23 @@ impl Reader<'_> {
         {
             let range = range.start..self.tokens[end - 1].range.end;
             match elements::is_visible(name) {
-                _ if is_block => self.block(range)?,
-                true => self.builder.visible(range),
-                false => self.builder.hidden(range),
+                _ if is_block => self.collector.boundary(range)?,
+                true => self.collector.run.visible(range),
+                false => self.collector.run.hidden(range),
             }
             return Ok(end);
         }
         match name {
-            _ if is_block => self.block(range)?,
-            _ if pair.is_some_and(|end| self.has_blocks(number, end)) => self.block(range)?,
-            "br" if self.builder.ends_in_break() => {
-                self.builder.line_break(range);
-                self.finish_run()?;
+            _ if is_block => self.collector.boundary(range)?,
+            _ if pair.is_some_and(|end| self.has_blocks(number, end)) => self.collector.boundary(range)?,
+            "br" if self.collector.run.ends_in_break() => {
+                self.collector.run.line_break(range);
+                self.collector.end_run()?;
             }
-            "br" => self.builder.line_break(range),
-            _ if !elements::is_void(name) => self.builder.open(range, number, *pair),
-            _ if elements::is_visible(name) => self.builder.visible(range),
-            _ => self.builder.hidden(range),
+            "br" => self.collector.run.line_break(range),
+            _ if !elements::is_void(name) => self.collector.run.open(range, number, *pair),
+            _ if elements::is_visible(name) => self.collector.run.visible(range),
+            _ => self.collector.run.hidden(range),
         }
         Ok(number + 1)
     }
@@ -151,17 +146,5 @@ impl Reader<'_> {
         let after = number + 1;
         let length = self.tokens[after..].iter().position(Token::is_block_tag);
         Some(length.map_or(self.tokens.len(), |length| after + length))
-    }
-
-    /// Takes markup that separates segments.
-    fn block(&mut self, range: Range<usize>) -> Result<()> {
-        self.finish_run()?;
-        Part::keep(&mut self.parts, &self.source[range]);
-        Ok(())
-    }
-
-    fn finish_run(&mut self) -> Result<()> {
-        let builder = std::mem::replace(&mut self.builder, Builder::new(self.split));
-        builder.finish(self.source, self.fits, &mut self.segments, &mut self.parts)
     }
 }

@@ -3,6 +3,7 @@
 
 mod blanks;
 mod builder;
+mod collector;
 mod placer;
 mod run;
 mod target;
@@ -11,7 +12,8 @@ mod words;
 mod writer;
 
 pub(super) use blanks::is_space;
-pub(super) use builder::Builder;
+use builder::Builder;
+pub(super) use collector::Collector;
 pub(super) use run::Run;
 
 /// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers

@@ -1,5 +1,6 @@
 //! The translation of a run, linked to its source.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::Run;
@@ -35,16 +36,15 @@ impl Target {
             let ends = Ends::new(run, of_source.clone(), &links, &words, &translated.text);
             for (number, (word, links)) in words.into_iter().zip(links).enumerate() {
                 let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
-                target.push(run, from + word.start..from + word.end, &links, &ends.of(number));
+                target.push(run, from + word.start..from + word.end, &links, &ends, number);
             }
             target.text.push_str(&run.text[run.gaps[number + 1].clone()]);
         }
         target
     }
 
-    /// Adds a word that belongs to the words `links` of the source, and the punctuation at whose ends is
-    /// `marks`.
-    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize], marks: &Marks) {
+    /// Adds word `number` of a segment's translation, which belongs to the words `links` of the source.
+    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize], ends: &Ends, number: usize) {
         let units = links.iter().flat_map(|&source| run.words.units_of_word(source));
         let units: Vec<usize> = units.collect();
         if let ([_], [first, _, ..]) = (links, units.as_slice()) {
@@ -57,27 +57,24 @@ impl Target {
                 return;
             }
         }
+        let (front, back) = (Ends::of(&ends.front, number), Ends::of(&ends.back, number));
         let text = &self.text[word.clone()];
-        let is_word = |c: char| c.is_alphanumeric();
-        let (front, back) = match (text.find(is_word), text.rfind(is_word)) {
-            (Some(first), Some(last)) => {
-                let last = last + text[last..].chars().next().map_or(0, char::len_utf8);
-                (
-                    if marks.front.is_empty() { 0 } else { first },
-                    if marks.back.is_empty() { text.len() } else { last },
-                )
-            }
-            _ => (0, text.len()),
+        let (first, last) = if text.contains(char::is_alphanumeric) {
+            let inner = text.trim_matches(|c: char| !c.is_alphanumeric());
+            let first = inner.as_ptr() as usize - text.as_ptr() as usize;
+            (first, first + inner.len())
+        } else {
+            (0, text.len())
         };
-        let apart: Vec<usize> = marks.apart.clone();
-        let inner: Vec<usize> = units.iter().copied().filter(|unit| !apart.contains(unit)).collect();
-        if front > 0 {
-            self.push_unit(word.start..word.start + front, marks.front.clone());
+        let start = word.start + if front.is_empty() { 0 } else { first };
+        let end = if back.is_empty() { word.end } else { word.start + last };
+        if start > word.start {
+            self.push_unit(word.start..start, front);
         }
-        let inner = if inner.is_empty() { units } else { inner };
-        self.push_unit(word.start + front..word.start + back, inner);
-        if back < word.len() {
-            self.push_unit(word.start + back..word.end, marks.back.clone());
+        let inner: Vec<usize> = units.iter().copied().filter(|unit| !ends.apart.contains(unit)).collect();
+        self.push_unit(start..end, if inner.is_empty() { units } else { inner });
+        if end < word.end {
+            self.push_unit(end..word.end, back);
         }
     }
 
@@ -90,26 +87,15 @@ impl Target {
     }
 }
 
-/// Units of the source that are punctuation at the ends of its words, cut off by markup, and belong to
-/// punctuation of the translation.
-#[derive(Default)]
-struct Marks {
-    /// Those that belong to the punctuation before and after a word of the translation.
-    front: Vec<usize>,
-    back: Vec<usize>,
-    /// Those that do not belong to the word itself.
-    apart: Vec<usize>,
-}
-
-/// The [`Marks`] of the words of a translation: the punctuation before a word of the source belongs to that
-/// before the first word that is linked to it, and the punctuation after it to that after the last one, or at
-/// the end of a segment to that at the end of the translation.
+/// Units of the source that are punctuation at the ends of its words, cut off by markup. Those before a word
+/// belong to the punctuation before the first word of the translation that is linked to it, and those after
+/// it to that after the last one, or at the end of a segment to that at the end of the translation.
 struct Ends {
     /// The number of a word of the translation, and units of the source.
     front: Vec<(usize, Range<usize>)>,
     back: Vec<(usize, Range<usize>)>,
-    /// All of these units.
-    apart: Vec<usize>,
+    /// All of these units, which do not belong to the words themselves.
+    apart: HashSet<usize>,
 }
 
 impl Ends {
@@ -120,7 +106,7 @@ impl Ends {
         words: &[Range<usize>],
         text: &str,
     ) -> Self {
-        let mut ends = Self { front: Vec::new(), back: Vec::new(), apart: Vec::new() };
+        let mut ends = Self { front: Vec::new(), back: Vec::new(), apart: HashSet::new() };
         let is_mark = |unit: &usize| !run.text[run.words.bytes(*unit)].contains(char::is_alphanumeric);
         let has = |word: usize, mark: &dyn Fn(&str) -> bool| mark(&text[words[word].clone()]);
         let begins = |word: &str| word.starts_with(|c: char| !c.is_alphanumeric());
@@ -152,11 +138,9 @@ impl Ends {
         ends
     }
 
-    fn of(&self, word: usize) -> Marks {
-        let units = |of: &[(usize, Range<usize>)]| -> Vec<usize> {
-            of.iter().filter(|(at, _)| *at == word).flat_map(|(_, units)| units.clone()).collect()
-        };
-        Marks { front: units(&self.front), back: units(&self.back), apart: self.apart.clone() }
+    /// The units of `ends` that belong to word `number` of the translation.
+    fn of(ends: &[(usize, Range<usize>)], number: usize) -> Vec<usize> {
+        ends.iter().filter(|(at, _)| *at == number).flat_map(|(_, units)| units.clone()).collect()
     }
 }
 

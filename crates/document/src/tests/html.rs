@@ -105,6 +105,22 @@ fn templates_and_tables_are_blocks() {
     assert_eq!(unchanged(&document), html);
 }
 
+/// Inline elements with blocks inside separate texts, but not those with blocks in what is kept.
+#[test]
+fn blocks_in_what_is_kept_separate_nothing() {
+    for (html, segments) in [
+        ("<a href=x>read <svg><title>icon</title></svg> more</a>", &["read more"][..]),
+        ("<b>one <span translate=no><p>x</p></span> two</b>", &["one two"]),
+        ("<b>one <code><div>x</div></code> two <i>three</i></b>", &["one two three"]),
+        ("<b>one <p>two</p> three</b>", &["one", "two", "three"]),
+        ("<i><b><div>one</div></b> two</i>", &["one", "two"]),
+    ] {
+        let document = read(html);
+        assert_eq!(texts(&document), segments, "{html}");
+        assert_eq!(unchanged(&document), html);
+    }
+}
+
 #[test]
 fn two_line_breaks_separate_segments() {
     let html = "one<br>two<br>\n<br/>three<br>";

@@ -85,7 +85,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>> {
     }
     if let Some(&start) = tokens.open.last() {
         let Token { kind, range, .. } = &tokens.all[start];
-        let Kind::Start(Start { name, .. }) = kind else { unreachable!("only start tags are open") };
+        let name = if let Kind::Start(start) = kind { &start.name } else { "" };
         let problem = format!("the element `{name}` has no end tag");
         return Err(check::broken(&problem, Some(check::place(source, range.start))));
     }

@@ -65,8 +65,8 @@ impl<S: Storage> MultiplicativeAttention<S> {
         Heads { n_heads: 1, n_kv_heads: 1, d_head: self.d_memory, scale: 1.0 / (self.d_memory as f32).sqrt() }
     }
 
-    /// A factor of the queries, which cancels the scale of the scores; runs of earlier versions need both to
-    /// resume to the bit.
+    /// A factor of the queries, which cancels the scale of the scores. The bits of such models depend on
+    /// both.
     pub(crate) fn factor(&self) -> f32 {
         (self.d_memory as f64).sqrt() as f32
     }

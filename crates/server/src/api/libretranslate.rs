@@ -34,6 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 
 /// A text or texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = libretranslate::Translate)]
 struct Translate {
     /// What to translate.
     q: Option<OneOrMany>,

@@ -11,7 +11,7 @@ use tokenizers::normalizer::Range;
 use tokenizers::{AddedToken, Model, NormalizedString, Normalizer, Offsets, Token};
 
 use crate::normalization::Normalization;
-use crate::unigram::Pieces;
+use crate::pieces::Pieces;
 
 /// A part of a text; with its tokens if it is an added token.
 type Part = (NormalizedString, Option<Vec<Token>>);

@@ -9,7 +9,7 @@ use crate::decoding::Decoding;
 use crate::division::Division;
 use crate::growth::{TOKEN, check_text, flattened};
 use crate::normalization::Normalization;
-use crate::unigram::Pieces;
+use crate::pieces::Pieces;
 
 use super::added::Added;
 use super::inner::Inner;

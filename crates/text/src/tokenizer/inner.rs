@@ -12,7 +12,7 @@ use super::added::Added;
 use crate::decoding::Decoding;
 use crate::division::Division;
 use crate::normalization::Normalization;
-use crate::unigram::Pieces;
+use crate::pieces::Pieces;
 
 /// The sections of a tokenizer file, ready for use. The library has such a type too, but it ignores errors of
 /// normalizers, and takes minutes for many added tokens.

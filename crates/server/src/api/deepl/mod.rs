@@ -42,6 +42,7 @@ const LISTS: [&str; 4] = ["text", "ignore_tags", "splitting_tags", "non_splittin
 
 /// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = deepl::Translate)]
 struct Translate {
     /// The texts.
     text: OneOrMany,
@@ -68,8 +69,8 @@ struct Translate {
     #[schema(value_type = Option<Vec<String>>)]
     non_splitting_tags: HashSet<String>,
     /// With `xml`: whether to find out which other elements are texts of their own [default: true].
-    #[serde(default, deserialize_with = "optional_switch")]
-    outline_detection: Option<bool>,
+    #[serde(default = "on", deserialize_with = "switch_on")]
+    outline_detection: bool,
     /// Only `default`, `prefer_more` and `prefer_less`.
     formality: Option<String>,
     /// The glossary to use; requires `source_lang`.
@@ -92,9 +93,16 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
-/// Reads a [`switch`] that may be missing.
-fn optional_switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
-    switch(from).map(Some)
+/// Reads a [`switch`] that is on if it is missing.
+fn switch_on<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(true),
+        given => switch(given).map_err(serde::de::Error::custom),
+    }
+}
+
+fn on() -> bool {
+    true
 }
 
 /// Reads a list of names, or one with commas between them.
@@ -229,7 +237,7 @@ impl Translate {
                 ignored: self.ignore_tags.clone(),
                 splitting: self.splitting_tags.clone(),
                 non_splitting: self.non_splitting_tags.clone(),
-                outline_detection: self.outline_detection.unwrap_or(true),
+                outline_detection: self.outline_detection,
             }))),
             Some(_) => Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported.")),
         }
