@@ -237,7 +237,7 @@ mod tests {
     fn logged_updates_represent_the_others() {
         let line = |step: u64, tokens: u64, speed: u64| {
             format!(
-                "{{\"kind\":\"step\",\"step\":{step},\"tgt_tokens\":{tokens},\"tokens_per_second\":{speed}}}\n"
+                "{{\"kind\":\"step\",\"step\":{step},\"updates\":1,\"tgt_tokens\":{tokens},\"tokens_per_second\":{speed}}}\n"
             )
         };
         let history = history(&(line(1, 100, 100) + &line(10, 300, 100))).expect("readable");
