@@ -7,6 +7,7 @@ pub mod error;
 pub mod essential;
 pub mod foreign;
 pub mod hexadecimal;
+pub mod ignorable;
 pub mod interrupt;
 pub mod random;
 pub mod regular_file;

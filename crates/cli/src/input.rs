@@ -22,14 +22,25 @@ pub(super) type Lines = data::Lines<Box<dyn Read>>;
 
 /// The lines of the file `path`, or of standard input if `path` is absent or `-`.
 pub(super) fn open(path: Option<&Path>) -> Result<Lines> {
-    let (reader, path): (Box<dyn Read>, _) = match path {
+    let (reader, path) = source(path)?;
+    Ok(Lines::new(reader, path, MAX_RECORD_BYTES))
+}
+
+/// The whole text of the file `path`, or of standard input if `path` is absent or `-`, as it is.
+pub(super) fn read_whole(path: Option<&Path>) -> Result<String> {
+    let (reader, path) = source(path)?;
+    data::read_text_from(reader, path)
+}
+
+/// The file `path` and its name, or standard input if `path` is absent or `-`.
+fn source(path: Option<&Path>) -> Result<(Box<dyn Read>, &Path)> {
+    Ok(match path {
         Some(path) if path != Path::new(DASH) => {
             let file = File::open(path).map_err(Error::io("read", path))?;
             (Box::new(file), path)
         }
         _ => (Box::new(io::stdin()), Path::new(STDIN)),
-    };
-    Ok(Lines::new(reader, path, MAX_RECORD_BYTES))
+    })
 }
 
 /// All lines of the file `path`, or of standard input if `path` is `-`.
@@ -41,7 +52,8 @@ pub(super) fn read_lines(path: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// The text on standard input without its last line break; nothing if that is a terminal.
+/// The text on standard input by the rules of all input, without its last line break; nothing if that is a
+/// terminal.
 ///
 /// # Errors
 /// Read errors, text that is not UTF-8, and more of it than a line may have.
@@ -54,24 +66,15 @@ pub(super) fn prompt() -> Result<String> {
     let waiting = say_if_silent();
     stdin.fill_buf().map_err(Error::io("read", STDIN))?;
     drop(waiting);
-    let mut read = Vec::new();
-    let limit = MAX_RECORD_BYTES as u64 + 1;
-    let taken = stdin.take(limit).read_to_end(&mut read);
-    taken.map_err(Error::io("read", STDIN))?;
-    let refused = |problem: String| Error::Data {
-        problem,
-        hint: Some("`--prompt` takes the text to continue; `< /dev/null` gives none".into()),
-    };
-    if read.len() > MAX_RECORD_BYTES {
-        let problem = format!("{STDIN} has more than {MAX_RECORD_BYTES} bytes, too many for a prompt");
-        return Err(refused(problem));
-    }
-    let mut text = String::from_utf8(read)
-        .map_err(|error| refused(format!("the prompt on {STDIN} is not UTF-8: {error}")))?;
-    for end in ['\n', '\r'] {
-        text.truncate(text.strip_suffix(end).unwrap_or(&text).len());
-    }
-    Ok(text)
+    let text = data::read_text_from(stdin, Path::new(STDIN)).map_err(|error| match error {
+        Error::Data { problem, .. } => {
+            let hint = "`--prompt` takes the text to continue; `< /dev/null` gives none";
+            Error::Data { problem, hint: Some(hint.into()) }
+        }
+        other => other,
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n");
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
 }
 
 /// Tells the user after a while what the program waits for, unless the result is dropped before.

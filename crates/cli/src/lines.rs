@@ -32,6 +32,21 @@ impl LinesArgs {
         self.open_beside([dir])
     }
 
+    /// The path of the input, if there is one.
+    pub(super) fn input(&self) -> Option<&Path> {
+        self.input.as_deref()
+    }
+
+    /// The whole text of the input, and the output; see [`LinesArgs::open_beside`].
+    pub(super) fn open_whole<'a>(
+        &'a self,
+        others: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<(String, Output)> {
+        let text = input::read_whole(self.input.as_deref())?;
+        let inputs = self.input.iter().chain([self.model.given()]).chain(others);
+        Ok((text, Output::open(self.output.as_deref(), inputs)?))
+    }
+
     /// Returns true if the output is a file.
     pub(super) fn has_output(&self) -> bool {
         self.output.as_deref().is_some_and(|path| path != Path::new(DASH))

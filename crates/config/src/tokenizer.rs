@@ -31,7 +31,9 @@ pub struct TokenizerConfig {
     pub min_frequency: u64,
     /// Whether to convert the text to lower case.
     pub lowercase: bool,
-    /// The Unicode normalization of the text, before it is split into tokens.
+    /// The Unicode normalization of the text, before it is split into tokens. Any but `none` also removes
+    /// characters that are not displayed and mean nothing where they stand, such as zero-width spaces, soft
+    /// hyphens and marks of writing direction.
     pub normalization: Normalization,
     /// Whether subwords keep punctuation and symbols apart from letters and digits. No token then has both.
     pub split_punctuation: bool,

@@ -47,7 +47,7 @@ pub use item::is_control;
 pub use item::{Entry, Item, TagInput};
 pub use json::parse_vectors;
 pub use labels::LabelOrigin;
-pub use lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from};
+pub use lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from, read_text_from};
 pub use masking::{Masking, can_be_hidden};
 pub use parts::Parts;
 pub use patterns::training_files;

@@ -210,6 +210,31 @@ pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
     Lines::new(reader, name, MAX_RECORD_BYTES).rest()
 }
 
+/// Returns the whole text of `reader`, which `name` names in errors, as it is: with its byte order mark and its
+/// line breaks, but decompressed if it is compressed with gzip or zstd.
+///
+/// # Errors
+/// [`Error::Io`] if reading or decompressing fails; [`Error::Data`] for more than [`MAX_RECORD_BYTES`] bytes, and
+/// for text that is not UTF-8, with its place.
+pub fn read_text_from(reader: impl Read, name: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    let most = MAX_RECORD_BYTES as u64;
+    let read = Unpacked::new(reader).take(most + 1).read_to_end(&mut bytes);
+    read.map_err(Error::io("read", name))?;
+    let refused = |problem: String, hint: &str| Error::Data {
+        problem: format!("`{}` {problem}", name.display()),
+        hint: Some(hint.to_owned()),
+    };
+    if bytes.len() > MAX_RECORD_BYTES {
+        return Err(refused(format!("has more than {} MiB", MAX_RECORD_BYTES >> 20), "divide it"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        refused(format!("is not UTF-8 on line {line}"), "convert it, for example with `iconv -t UTF-8`")
+    })
+}
+
 /// Opens a text that is read as a whole.
 pub(super) fn open_text(path: &Path) -> Result<Lines<Hashed<Content>>> {
     Lines::open(path, MAX_TEXT_BYTES)

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use attentive_base::ignorable::is_ignorable;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::sentences::{needs_blank, sentences};
@@ -24,6 +25,49 @@ pub enum Split {
     Paragraphs,
 }
 
+/// How a text is divided into segments, and what of it is left out.
+///
+/// ```
+/// use attentive_document::{Document, Segmentation, Split};
+///
+/// let source = "1. Hello {name}!\n10:30";
+/// let texts = |how| Document::text(source, how, |_| true).segments().iter().map(|one| one.text.clone()).collect();
+/// let found: Vec<String> = texts(Segmentation::from(Split::Lines));
+/// assert_eq!(found, ["Hello!"]);
+/// let how = Segmentation { split: Split::Lines, keep_placeables: false, keep_numbers: false };
+/// let found: Vec<String> = texts(how);
+/// assert_eq!(found, ["1. Hello {name}!", "10:30"]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segmentation {
+    /// The places at which it is divided.
+    pub split: Split,
+    /// True if [placeables](crate::placeables) are kept as they are, and placed by alignment; otherwise, a model
+    /// reads them.
+    pub keep_placeables: bool,
+    /// True if a text without letters, such as `10:30`, is kept as it is.
+    pub keep_numbers: bool,
+}
+
+impl Default for Segmentation {
+    fn default() -> Self {
+        Self { split: Split::default(), keep_placeables: true, keep_numbers: true }
+    }
+}
+
+impl From<Split> for Segmentation {
+    fn from(split: Split) -> Self {
+        Self { split, ..Self::default() }
+    }
+}
+
+impl Segmentation {
+    /// True if `text` has anything to translate.
+    pub(super) fn has_words(self, text: &str) -> bool {
+        text.contains(|c: char| c.is_alphabetic() && !is_ignorable(c) || !self.keep_numbers && c.is_numeric())
+    }
+}
+
 /// A piece of a text.
 pub(super) struct Piece {
     /// The bytes of the piece, without blanks around them.
@@ -32,10 +76,10 @@ pub(super) struct Piece {
     pub(super) touches: bool,
 }
 
-/// The pieces of `text` to translate, in order: the parts given by `split`, each divided further if it does
+/// The pieces of `text` to translate, in order: the parts given by `how`, each divided further if it does
 /// not fit. A piece that does not fit has a single character.
-pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
-    pieces_at(text, &[], split, fits)
+pub(super) fn pieces(text: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
+    pieces_at(text, &[], how, fits)
 }
 
 /// [`pieces`] of a text in which sentences may also end at the places `seams`, ascending, where it has markup
@@ -43,13 +87,13 @@ pub(super) fn pieces(text: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> V
 pub(super) fn pieces_at(
     text: &str,
     seams: &[usize],
-    split: Split,
+    how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
 ) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    for paragraph in paragraphs(text, split) {
-        let paragraph = with_words(text, paragraph);
-        let whole = matches!(split, Split::Nowhere | Split::Lines);
+    for paragraph in paragraphs(text, how.split) {
+        let paragraph = with_words(text, paragraph, how);
+        let whole = matches!(how.split, Split::Nowhere | Split::Lines);
         let found = if whole && fits(&flat(&text[paragraph.clone()])) {
             vec![paragraph]
         } else {
@@ -57,11 +101,11 @@ pub(super) fn pieces_at(
         };
         let mut end = None;
         for sentence in found {
-            let sentence = with_words(text, sentence);
+            let sentence = with_words(text, sentence, how);
             let touches =
                 end == Some(sentence.start) && !needs_blank(&text[..sentence.start], &text[sentence.start..]);
             end = (!sentence.is_empty()).then_some(sentence.end);
-            divide(text, sentence, touches, fits, &mut pieces);
+            divide(text, sentence, touches, how, fits, &mut pieces);
         }
     }
     pieces
@@ -140,6 +184,7 @@ fn divide(
     text: &str,
     range: Range<usize>,
     touches: bool,
+    how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
     pieces: &mut Vec<Piece>,
 ) {
@@ -150,10 +195,16 @@ fn divide(
         let part = &text[range.clone()];
         let middle = if fits(&flat(part)) { None } else { break_of(part) };
         match middle {
-            None => pieces.push(Piece { touches: touches && range.start == first, range }),
+            None if !how.has_words(part) => {}
+            None => {
+                let follows = |last: &Piece| last.range.end == range.start;
+                let touches = touches && range.start == first && pieces.last().is_some_and(follows);
+                pieces.push(Piece { touches, range });
+            }
             Some(middle) => {
-                waiting.push(trim(text, range.start + middle..range.end));
-                waiting.push(trim(text, range.start..range.start + middle));
+                let halves = [range.start + middle..range.end, range.start..range.start + middle];
+                waiting
+                    .extend(halves.map(|half| trim(text, half)).into_iter().filter(|half| !half.is_empty()));
             }
         }
     }
@@ -190,14 +241,14 @@ fn blanks(text: &str) -> impl Iterator<Item = usize> {
     blanks.map(|(at, _)| at)
 }
 
-/// `range` of `text` without the emoji and blanks at its ends, which stay as they are; empty if no letters or
-/// digits are left.
-fn with_words(text: &str, range: Range<usize>) -> Range<usize> {
+/// `range` of `text` without the emoji and blanks at its ends, which stay as they are; empty if nothing to
+/// translate is left.
+fn with_words(text: &str, range: Range<usize>, how: Segmentation) -> Range<usize> {
     let part = &text[range.clone()];
-    if !part.contains(char::is_alphanumeric) {
+    if !how.has_words(part) {
         return range.start..range.start;
     }
-    let kept = |c: char| c.is_whitespace() || is_picture(c);
+    let kept = |c: char| c.is_whitespace() || is_picture(c) || is_ignorable(c);
     let start = range.end - part.trim_start_matches(kept).len();
     start..start + part.trim_matches(kept).len()
 }
@@ -211,9 +262,10 @@ fn is_picture(c: char) -> bool {
     )
 }
 
-/// `range` of `text` without the blanks at its ends.
-fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+/// `range` of `text` without the blanks at its ends, and characters that mean nothing there.
+pub(super) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let is_blank = |c: char| c.is_whitespace() || is_ignorable(c);
     let part = &text[range.clone()];
-    let start = range.end - part.trim_start().len();
-    start..start + part.trim().len()
+    let start = range.end - part.trim_start_matches(is_blank).len();
+    start..start + part.trim_matches(is_blank).len()
 }

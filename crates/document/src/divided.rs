@@ -1,13 +1,15 @@
 //! Texts divided into sentences.
 
-use super::{Document, Part, Segment, Split, needs_blank};
+use super::markup::{Form, Run};
+use super::plain::{Found, found};
+use super::{Segment, Segmentation, Translated, needs_blank};
 
 /// A text divided into sentences, to be translated one by one.
 ///
 /// ```
-/// use attentive_document::Divided;
+/// use attentive_document::{Divided, Split};
 ///
-/// let text = Divided::into_sentences("One.  Two!\n", |_| true);
+/// let text = Divided::new("One.  Two!\n", Split::Sentences, |_| true);
 /// let sentences = text.sentences().iter();
 /// let parts: Vec<_> = sentences.map(|one| (&*one.before, &*one.text)).collect();
 /// assert_eq!(parts, [("", "One."), ("  ", "Two!")]);
@@ -24,38 +26,44 @@ pub struct Divided {
 pub struct Sentence {
     /// The blanks after the previous sentence, and anything else that is not translated, such as emoji.
     pub before: String,
-    /// The sentence.
+    /// The sentence as it stands in the text.
+    pub source: String,
+    /// The sentence as a model reads it: without [placeables](crate::placeables) and characters that mean
+    /// nothing.
     pub text: String,
+    /// The placeables, if there are any, with the text around them.
+    run: Option<Box<Run>>,
+    needs_alignment: bool,
     /// True if it follows the previous sentence without a blank, as in Chinese.
     touches: bool,
 }
 
 impl Divided {
-    /// Divides `text` into its sentences. Line breaks end sentences, and sentences that the model cannot read
-    /// at once, according to `fits`, are divided further.
-    pub fn into_sentences(text: &str, fits: impl Fn(&str) -> bool) -> Self {
-        let Document { segments, parts } = Document::text(text, Split::Sentences, fits);
-        let mut segments = segments.into_iter();
-        let mut divided = Self::default();
-        for part in parts {
-            match part {
-                Part::Verbatim(text) => divided.after = text,
-                Part::Plain(_) | Part::Run(_) => {
-                    let Segment { text, touches, .. } = segments.next().unwrap_or_default();
-                    divided.sentences.push(Sentence {
-                        before: std::mem::take(&mut divided.after),
-                        text,
-                        touches,
-                    });
-                }
-            }
+    /// Divides `text` as `how` says, into its sentences by default. Sentences that the model cannot read at once,
+    /// according to `fits`, are divided further.
+    pub fn new(text: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Self {
+        let mut sentences = Vec::new();
+        let mut kept = 0;
+        for Found { range, segment: Segment { text: read, touches, needs_alignment }, run } in
+            found(text, how.into(), Form::Plain, &fits)
+        {
+            let before = text[kept..range.start].to_owned();
+            kept = range.end;
+            sentences.push(Sentence {
+                before,
+                source: text[range].to_owned(),
+                text: read,
+                run,
+                needs_alignment,
+                touches,
+            });
         }
-        divided
+        Self { sentences, after: text[kept..].to_owned() }
     }
 
     /// Makes a single sentence of `text`, whatever it is.
     pub fn whole(text: String) -> Self {
-        let sentence = Sentence { text, ..Sentence::default() };
+        let sentence = Sentence { source: text.clone(), text, ..Sentence::default() };
         Self { sentences: vec![sentence], after: String::new() }
     }
 
@@ -96,6 +104,29 @@ impl Divided {
 }
 
 impl Sentence {
+    /// True if there are [placeables](crate::placeables), so that the translation must be
+    /// [restored](Sentence::restored).
+    pub fn has_placeables(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// True if placeables within the sentence require [`Translated::alignment`].
+    pub fn needs_alignment(&self) -> bool {
+        self.needs_alignment
+    }
+
+    /// Returns a translation of [`Sentence::text`] with the placeables of the sentence in it.
+    pub fn restored(&self, translated: &Translated) -> String {
+        let Some(run) = &self.run else {
+            return translated.text.clone();
+        };
+        let segment =
+            Segment { text: self.text.clone(), needs_alignment: self.needs_alignment, touches: self.touches };
+        let mut out = String::new();
+        run.render(std::slice::from_ref(&segment), std::slice::from_ref(translated), &mut out);
+        out
+    }
+
     /// Appends the translation of this sentence to the translation of the text before it, after the text
     /// between them.
     pub fn write(&self, translation: &str, text: &mut String) {
@@ -110,10 +141,11 @@ impl Sentence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Split;
 
     #[test]
     fn translations_take_the_place_of_sentences() {
-        let text = Divided::into_sentences(" A dog.  Cats!\n😀", |_| true);
+        let text = Divided::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
         assert_eq!(text.text_of(["x y.", "z!"]), " x y.  z!\n😀");
         assert_eq!(text.spaced(["x y.", "z!"]), ["x y.", "z!"]);
         assert_eq!(text.after(), "\n😀");
@@ -121,7 +153,7 @@ mod tests {
 
     #[test]
     fn blanks_come_with_a_language_that_has_them() {
-        let text = Divided::into_sentences("你好。再见 吧！ A b.", |_| true);
+        let text = Divided::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
         assert_eq!(text.text_of(["x y.", "z!", "v w."]), "x y. z! v w.");
         assert_eq!(text.text_of(["x y。", "z！"]), "x y。z！ ");
     }

@@ -20,8 +20,10 @@
 
 mod divide;
 mod divided;
+mod files;
 mod html;
 mod markup;
+mod placeables;
 mod plain;
 mod sentences;
 mod xml;
@@ -31,8 +33,10 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub use divide::Split;
+pub use divide::{Segmentation, Split};
 pub use divided::{Divided, Sentence};
+pub use files::FileFormat;
+pub use placeables::{placeables, placeholders};
 pub use xml::XmlTags;
 
 use attentive_base::error::Result;
@@ -70,7 +74,7 @@ pub struct Translated {
 }
 
 /// A part of a document. The parts are in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     /// Text that is kept as it is.
     Verbatim(String),
@@ -81,12 +85,13 @@ enum Part {
 }
 
 impl Document {
-    /// Divides plain text as `split` says. Text that the model cannot read at once, according to `fits`, is
+    /// Divides plain text as `how` says. Text that the model cannot read at once, according to `fits`, is
     /// divided further.
     ///
-    /// Line breaks and blanks between segments are kept.
-    pub fn text(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Self {
-        plain::read(source, split, &fits)
+    /// Line breaks and blanks between segments are kept. Segments have none of the characters that mean nothing
+    /// where they stand, such as soft hyphens ([`without_ignorable`](attentive_base::ignorable)).
+    pub fn text(source: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Self {
+        plain::read(source, how.into(), &fits)
     }
 
     /// Divides an HTML document or fragment at its block elements, and the text between them as
@@ -100,8 +105,8 @@ impl Document {
     ///
     /// # Errors
     /// [`attentive_base::Error::Usage`] if more than 256 inline elements are nested in each other.
-    pub fn html(source: &str, split: Split, fits: impl Fn(&str) -> bool) -> Result<Self> {
-        html::read(source, split, &fits)
+    pub fn html(source: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Result<Self> {
+        html::read(source, how.into(), &fits)
     }
 
     /// Divides an XML document, or text with elements, at elements whose text is a text of its own, and this
@@ -114,8 +119,13 @@ impl Document {
     /// # Errors
     /// [`attentive_base::Error::Usage`] if `source` is not well-formed, with line and column, or if more than
     /// 256 inline elements are nested in each other.
-    pub fn xml(source: &str, split: Split, tags: &XmlTags, fits: impl Fn(&str) -> bool) -> Result<Self> {
-        xml::read(source, split, tags, &fits)
+    pub fn xml(
+        source: &str,
+        how: impl Into<Segmentation>,
+        tags: &XmlTags,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        xml::read(source, how.into(), tags, &fits)
     }
 
     /// Returns the segments, in the order of the document.
@@ -142,7 +152,10 @@ impl Document {
             match part {
                 Part::Verbatim(text) => out.push_str(text),
                 Part::Plain(number) => out.push_str(&translations[*number].text),
-                Part::Run(run) => run.render(&self.segments, &translations, &mut out),
+                Part::Run(run) => {
+                    let own = run.segments.clone();
+                    run.render(&self.segments[own.clone()], &translations[own], &mut out);
+                }
             }
         }
         out

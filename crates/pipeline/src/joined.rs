@@ -107,6 +107,8 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
+    use attentive_document::Split;
+
     use super::*;
 
     fn found(texts: &[(&str, f64)]) -> Translation {
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn translations_of_sentences_are_joined_rank_by_rank() {
-        let text = Divided::into_sentences(" A dog.  Cats!\n😀", |_| true);
+        let text = Divided::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
         let found = [found(&[("x y.", -1.0), ("x.", -3.0)]), found(&[("z!", -0.5)])];
         let whole = join(&text, &found);
         let texts: Vec<&str> = whole.hypotheses.iter().map(|one| &*one.text).collect();
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn words_of_alignments_are_those_of_the_text() {
-        let text = Divided::into_sentences("你好。再见 吧！ A b.", |_| true);
+        let text = Divided::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
         let found = ["x y.", "z!", "v w."].map(|text| found(&[(text, -1.0)]));
         let alignments = [
             vec![Alignment(vec![(0, 1)])],
@@ -152,10 +154,10 @@ mod tests {
     #[test]
     fn a_sentence_alone_stays_what_it_is() {
         let one = found(&[("x y", -1.0), ("x", -2.0)]);
-        for text in [Divided::whole(" A b. C\n".into()), Divided::into_sentences("A b.", |_| true)] {
+        for text in [Divided::whole(" A b. C\n".into()), Divided::new("A b.", Split::Sentences, |_| true)] {
             assert_eq!(join(&text, std::slice::from_ref(&one)), one);
         }
-        let blank = Divided::into_sentences(" \n", |_| true);
+        let blank = Divided::new(" \n", Split::Sentences, |_| true);
         assert_eq!(join(&blank, &[]).hypotheses[0].text, " \n");
         assert!(blank.sentences().is_empty());
     }

@@ -8,6 +8,7 @@ pub mod batches;
 mod changes;
 mod classify;
 pub mod device;
+pub mod documents;
 mod embed;
 mod ensemble;
 mod fill;
@@ -82,6 +83,8 @@ pub struct Pipeline {
     partners: Vec<Pipeline>,
     /// The number of sentences translated so far.
     translated: Arc<AtomicUsize>,
+    /// Whether the source vocabulary has letters, once that was asked.
+    reads_letters: OnceLock<bool>,
 }
 
 impl Pipeline {
@@ -198,6 +201,7 @@ impl Pipeline {
             file,
             partners: Vec::new(),
             translated: Arc::default(),
+            reads_letters: OnceLock::new(),
         };
         match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
@@ -217,6 +221,7 @@ impl Pipeline {
             file: None,
             partners: Vec::new(),
             translated: Arc::default(),
+            reads_letters: OnceLock::new(),
         }
     }
 

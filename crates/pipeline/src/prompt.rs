@@ -3,7 +3,9 @@
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
+use attentive_data::is_control;
 
+use super::source::Source;
 use super::{Pipeline, Warning};
 
 /// A text to continue, encoded for the model. Created by [`Pipeline::prompt`] and
@@ -30,7 +32,7 @@ impl Prompt {
 impl Pipeline {
     /// Prepares a text to continue.
     ///
-    /// For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start
+    /// Control characters are read as blanks, with a warning. For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start
     /// token, so an empty text is replaced by `model.decoder_start_token`, or else by a line break.
     ///
     /// # Errors
@@ -40,12 +42,14 @@ impl Pipeline {
         self.require(Task::Generate)?;
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
+        let controls = Source::controls(text.chars().filter(|&c| is_control(c)).count());
+        let text = &text.replace(is_control, " ");
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();
         let unknown = Warning::of_unknown(unknown, read.len());
         let kept =
             if tokenizer.decode(&read)?.ends_with(char::is_whitespace) { text } else { text.trim_end() };
-        let warnings = unknown.into_iter().collect();
+        let warnings = controls.into_iter().chain(unknown).collect();
         self.begun(kept.to_owned(), read, warnings)
     }
 

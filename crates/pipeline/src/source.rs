@@ -3,6 +3,7 @@
 use attentive_base::batch::TokenId;
 use attentive_base::count::{count, number};
 use attentive_base::error::Result;
+use attentive_base::ignorable::is_only_ignorable;
 use attentive_data::{MAX_LINE_BYTES, is_control};
 use attentive_kernels::threads::Threads;
 use attentive_text::Tokenizer;
@@ -10,7 +11,7 @@ use attentive_text::Tokenizer;
 use super::{Pipeline, Warning};
 
 /// A line as token ids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Source {
     /// A source with the special tokens around it, or a plain text; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
@@ -18,16 +19,21 @@ pub(super) struct Source {
     pub(super) warnings: Vec<Warning>,
     /// True if only the beginning of the line was read.
     pub(super) is_cut: bool,
+    /// The line, if it has only characters that mean nothing.
+    pub(super) kept: String,
 }
 
 impl Source {
     /// The tokens `ids`, unchanged.
     pub(super) fn of(ids: Vec<TokenId>) -> Self {
-        Self { ids, warnings: Vec::new(), is_cut: false }
+        Self { ids, ..Self::default() }
     }
 
     /// Encodes the source `line`, as far as it fits into `pipeline`'s model.
     pub(super) fn read(line: &str, pipeline: &Pipeline) -> Result<Self> {
+        if is_only_ignorable(line) {
+            return Ok(Self { kept: line.to_owned(), ..Self::default() });
+        }
         let tokenizer = pipeline.tokenizers().src();
         let special = tokenizer.special();
         let room = pipeline.max_src_len().saturating_sub(special.n_frame());
@@ -104,7 +110,7 @@ impl Source {
     pub(super) fn whole(line: &str, encode: impl FnOnce(&str) -> Result<Vec<TokenId>>) -> Result<Self> {
         let (ids, controls) = Self::encoded(line, encode)?;
         let warnings = Self::controls(controls).into_iter().collect();
-        Ok(Self { ids, warnings, is_cut: false })
+        Ok(Self { ids, warnings, ..Self::default() })
     }
 
     /// The tokens of `line`, and the number of control characters in it, which are read as blanks.

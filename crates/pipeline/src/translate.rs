@@ -216,7 +216,7 @@ impl Pipeline {
         }
         let read = |(job, hypotheses): (Job, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => self.translation(job, found, &options.search),
-            None => Ok(Translation::blank(job.source.warnings)),
+            None => Ok(Translation::blank(job.source)),
         };
         profile::time(Part::Detokenization, || {
             let lines = Threads::current().map(jobs.into_iter().zip(found), read);

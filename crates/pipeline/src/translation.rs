@@ -5,21 +5,24 @@ use std::sync::Arc;
 use attentive_base::batch::TokenId;
 
 use super::Warning;
+use super::source::Source;
 
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
     /// The best translations first, or samples in the order of their numbers. There is at least one, which is
-    /// empty for a blank line.
+    /// empty for a blank line, and the line
+    /// itself if it has only characters that mean nothing, such as zero-width spaces.
     pub hypotheses: Vec<Candidate>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,
 }
 
 impl Translation {
-    /// The translation of a blank line.
-    pub(super) fn blank(warnings: Vec<Warning>) -> Self {
-        Self { hypotheses: vec![Candidate::default()], warnings }
+    /// The translation of a line without tokens: nothing, or what is kept of it.
+    pub(super) fn blank(source: Source) -> Self {
+        let kept = Candidate { text: source.kept, ..Candidate::default() };
+        Self { hypotheses: vec![kept], warnings: source.warnings }
     }
 
     /// Returns the text of the best hypothesis.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use attentive_base::count::count;
 
+use super::terms::shortened;
+
 /// A warning about an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
@@ -25,6 +27,11 @@ impl Warning {
         (unknown > 0).then(|| {
             Self::new(format!("{unknown} of {tokens} not in the model's vocabulary, read as `<unk>`"))
         })
+    }
+
+    /// A warning that begins with a part of the text `text`, of which it speaks.
+    pub(super) fn about(text: &str, problem: &str) -> Self {
+        Self::new(format!("`{}`: {problem}", shortened(text)))
     }
 
     /// A warning that `unknown` parts of a text are not in the vocabulary; `None` if there are none.

@@ -12,6 +12,7 @@ use hyper::HeaderMap;
 use super::auth::{Keys, key_of};
 use super::config::ServeConfig;
 use super::desk::Desk;
+use super::documents::Documents;
 use super::glossaries::Glossaries;
 use super::hosts::Hosts;
 use super::metrics::Metrics;
@@ -49,6 +50,7 @@ pub(super) struct App {
     /// The names by which requests may call the server.
     pub(super) hosts: Hosts,
     pub(super) glossaries: Glossaries,
+    pub(super) documents: Documents,
     /// The number of bytes of the bodies of all requests in progress.
     pub(super) bodies: Arc<Shares>,
     /// The number of characters of all requests in progress.
@@ -76,6 +78,7 @@ impl App {
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             glossaries: Glossaries::new(),
+            documents: Documents::new(),
             bodies: Shares::new(bodies, each),
             carried: Shares::new(characters, of_client),
             config,
@@ -91,7 +94,9 @@ impl App {
         let keys = self.config.api_key_file.as_deref().map(Keys::read).transpose()?;
         // A key is revoked at once, whatever becomes of the models.
         if let Some(keys) = &keys {
-            self.glossaries.keep_those_of(keys.clients());
+            let clients = keys.clients();
+            self.documents.keep_those_of(&clients);
+            self.glossaries.keep_those_of(clients);
         }
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
         self.models.load(&self.config)?.retire();

@@ -85,6 +85,16 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     aside(app, client, bytes, fields).await
 }
 
+/// Reads a body and the parameters of the URL.
+///
+/// # Errors
+/// A [`Problem`] for a body that is too large or too slow.
+pub(super) async fn read_form(request: Request, app: &App) -> Result<(Bytes, Map<String, Value>), Problem> {
+    let (head, body) = request.into_parts();
+    let fields = form(head.uri.query().unwrap_or_default(), &[] as &[&str])?;
+    Ok((read(&head, body, &app.config.limits).await?, fields))
+}
+
 /// The format of the body of a request.
 #[derive(Clone, Copy)]
 enum Given {
@@ -205,7 +215,11 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+/// The fields of a form as a value.
+///
+/// # Errors
+/// A [`Problem`] that names the field with the wrong value.
+pub(super) fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         problem(&path, error.into_inner())

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use attentive_document::{self as document, Sentence};
-use attentive_pipeline::{Demands, Pipeline, Place, Prefix, Request, Warning, joined};
+use attentive_document::{self as document, Segmentation, Sentence, Split};
+use attentive_pipeline::documents::restore;
+use attentive_pipeline::service::{Admission, Client};
+use attentive_pipeline::{Demands, Pipeline, Place, Prefix, Request, Translation, Warning, joined};
 
+use super::answers::{ENOUGH, compute, grouped};
 use super::desk::Stop;
 use super::models::Model;
 use super::problem::{Kind, Problem};
@@ -23,7 +26,7 @@ pub(super) struct Text {
 }
 
 impl Divided {
-    /// Divides `texts` into sentences as `split` says; their translations must meet `demands`.
+    /// Divides `texts` as `how` says, or leaves each as it is; their translations must meet `demands`.
     ///
     /// # Errors
     /// A [`Problem`] for more than `most` sentences, and for constraints that cannot be met by several
@@ -31,7 +34,7 @@ impl Divided {
     pub(super) fn read(
         model: &Model,
         texts: Vec<String>,
-        split: bool,
+        how: Option<Segmentation>,
         demands: Demands,
         most: usize,
         stop: &Stop,
@@ -41,10 +44,9 @@ impl Divided {
         let fits = |text: &str| stop.is_set() || pipeline.fits(text);
         let divide = |text: String| {
             stop.check()?;
-            Ok(if split {
-                document::Divided::into_sentences(&text, fits)
-            } else {
-                document::Divided::whole(text)
+            Ok(match how {
+                Some(how) => document::Divided::new(&text, how, fits),
+                None => document::Divided::whole(text),
             })
         };
         let divided = texts.into_iter().map(divide);
@@ -110,7 +112,7 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
             ("prefix_tokens", text.map_err(|error| Problem::invalid(&error))?)
         }
     };
-    let given = document::Divided::into_sentences(&prefix, |_| true).sentences().len();
+    let given = document::Divided::new(&prefix, Split::Sentences, |_| true).sentences().len();
     if given > 1 {
         let problem = format!(
             "the prefix has {given} sentences, but only the first of the {sentences} sentences of text \
@@ -119,4 +121,46 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
         return Err(Problem::field(field, problem).hint(hint));
     }
     Ok(())
+}
+
+/// Puts the placeables of the sentences of `texts` into their translations `found`.
+pub(super) async fn restored(
+    model: &Arc<Model>,
+    client: Client,
+    texts: &[Text],
+    mut found: Vec<Translation>,
+) -> Result<Vec<Translation>, Problem> {
+    let sentences: Vec<&Sentence> = texts.iter().flat_map(|text| text.divided.sentences()).collect();
+    let numbers = (0..found.len()).filter(|&number| sentences[number].has_placeables());
+    let numbers: Vec<usize> = numbers.collect();
+    if numbers.is_empty() {
+        return Ok(found);
+    }
+    let can_align = model.pipeline().align::<&str>(&[]).is_ok();
+    let take = |number: &usize| {
+        let taken =
+            Translation { hypotheses: std::mem::take(&mut found[*number].hypotheses), warnings: Vec::new() };
+        (sentences[*number].clone(), taken)
+    };
+    let pairs: Vec<(Sentence, Translation)> = numbers.iter().map(take).collect();
+    let positions = |(sentence, found): &(Sentence, Translation)| {
+        let lens = found.hypotheses.iter().map(|one| one.tokens.len());
+        if sentence.needs_alignment() { 2 * lens.sum::<usize>() } else { 0 }
+    };
+    let restore_one = move |pipeline: &Pipeline, (sentence, mut found): (Sentence, Translation)| {
+        let tokens = found.hypotheses.iter().map(|one| &one.tokens[..]);
+        let pairs: Vec<_> = tokens.map(|tokens| (&sentence.text, tokens)).collect();
+        let needed = can_align && sentence.needs_alignment();
+        let alignments = if needed { pipeline.align(&pairs)? } else { Vec::new() };
+        restore(&sentence, &mut found.hypotheses, alignments);
+        Ok(found.hypotheses)
+    };
+    let chunks = grouped(ENOUGH, pairs, positions, |group| {
+        move |pipeline: &Pipeline| group.into_iter().map(|one| restore_one(pipeline, one)).collect()
+    });
+    let done: Vec<Vec<_>> = compute(model, client, Admission::Further, chunks).await?;
+    for (number, hypotheses) in numbers.into_iter().zip(done.into_iter().flatten()) {
+        found[number].hypotheses = hypotheses;
+    }
+    Ok(found)
 }

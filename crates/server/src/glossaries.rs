@@ -191,7 +191,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// A new identifier, which is a random UUID.
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     let random = || u128::from(RandomState::new().build_hasher().finish());
     let id = random() << 64 | random();
     // Version 4, variant 1.

@@ -105,11 +105,6 @@ pub(super) struct Detected {
     pub(super) confidence: f64,
 }
 
-/// The most likely language of `text`; `None` for a text without letters.
-pub(super) fn detect(text: &str) -> Option<Detected> {
-    guess(&Detector::new(), text)
-}
-
 /// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected
 /// are chosen only if there is no other.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
@@ -123,6 +118,25 @@ pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected>
     let language = choices.iter().find(same)?.clone();
     Some(Detected { language, ..found })
 }
+
+/// The language of `text`, if that is certain enough to contradict someone: among `choices`, or another one.
+pub(super) fn recognize(text: &str, choices: &[Language]) -> Option<Detected> {
+    /// The fewest letters that tell one language from another.
+    const FEWEST: usize = 20;
+    if text.chars().filter(|c| c.is_alphabetic()).take(FEWEST).count() < FEWEST {
+        return None;
+    }
+    let of_any = guess(&Detector::new(), text).filter(|found| found.confidence >= CERTAIN);
+    let chosen = detect_among(text, choices).filter(|found| found.confidence >= CERTAIN);
+    match (of_any, chosen) {
+        // Near languages are taken for each other.
+        (Some(any), Some(chosen)) if any.language != chosen.language => (choices.len() > 1).then_some(chosen),
+        (any, chosen) => chosen.or(any),
+    }
+}
+
+/// The confidence of a language that is told.
+const CERTAIN: f64 = 90.0;
 
 fn guess(detector: &Detector, text: &str) -> Option<Detected> {
     /// The number of bytes that are examined; a longer text gives no more information.
@@ -166,12 +180,11 @@ mod tests {
     #[test]
     fn languages_are_detected_among_choices() {
         let text = "Ein Hund läuft über die Straße und bellt den Mann auf dem Fahrrad an.";
-        assert_eq!(detect(text).unwrap().language.code(), "de");
         let choices = [language("en"), language("de-at")];
         assert_eq!(detect_among(text, &choices).unwrap().language.code(), "de-at");
         let unknown = [language("xx")];
         assert_eq!(detect_among(text, &unknown).unwrap().language.code(), "xx");
-        assert_eq!(detect("1234"), None);
+        assert_eq!(detect_among(text, &[]), None);
         assert_eq!(detect_among("1234", &choices).unwrap().language.code(), "en");
     }
 }

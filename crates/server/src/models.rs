@@ -190,6 +190,16 @@ impl Models {
         Ok(Arc::clone(found))
     }
 
+    /// The languages from which models translate, into `target` if it is given.
+    pub(super) fn sources(&self, target: Option<&Language>) -> Vec<Language> {
+        let all = self.all();
+        let directions = all.iter().filter_map(|model| model.direction());
+        let into = directions.filter(|one| target.is_none_or(|target| one.target.base() == target.base()));
+        let mut sources: Vec<Language> = into.map(|direction| direction.source.clone()).collect();
+        sources.dedup();
+        sources
+    }
+
     /// The model for `direction`; the first one if there are several.
     pub(super) fn translating(&self, source: &Language, target: &Language) -> Option<Arc<Model>> {
         let all = self.all();

@@ -39,6 +39,8 @@ pub(super) enum Kind {
     NoModel,
     /// The glossary does not exist.
     NoGlossary,
+    /// There is no such document.
+    NoDocument,
     /// The client, or all clients together, have as many objects as the server stores.
     Quota,
     /// The path does not support this method.
@@ -125,7 +127,7 @@ impl Kind {
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NoKey => StatusCode::UNAUTHORIZED,
             Self::WrongKey | Self::Origin => StatusCode::FORBIDDEN,
-            Self::NoPath | Self::NoModel | Self::NoGlossary => StatusCode::NOT_FOUND,
+            Self::NoPath | Self::NoModel | Self::NoGlossary | Self::NoDocument => StatusCode::NOT_FOUND,
             Self::Quota => StatusCode::INSUFFICIENT_STORAGE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -147,6 +149,7 @@ impl Kind {
             Self::NoPath => "unknown_path",
             Self::NoModel => "model_not_found",
             Self::NoGlossary => "glossary_not_found",
+            Self::NoDocument => "document_not_found",
             Self::Quota => "quota_exceeded",
             Self::Method => "method_not_allowed",
             Self::TooLarge => "too_large",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_document::{Document, Segment, Split, Translated, XmlTags};
+use attentive_document::{Document, FileFormat, Segment, Split, Translated, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
 use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -22,6 +22,8 @@ pub(super) enum Form {
     Html,
     /// XML, with what the client says about its elements.
     Xml(Arc<XmlTags>),
+    /// A file.
+    File(FileFormat),
 }
 
 /// Texts to translate.
@@ -36,6 +38,13 @@ pub(super) struct Texts {
     pub(super) alternatives: usize,
 }
 
+impl Texts {
+    /// The content of a file.
+    pub(super) fn of_file(texts: Vec<String>, format: FileFormat, terms: Option<Terms>) -> Self {
+        Self { texts, form: Form::File(format), split: Split::Sentences, terms, alternatives: 0 }
+    }
+}
+
 /// A translated text: the best translation and up to the requested number of others.
 #[derive(Debug)]
 pub(super) struct Rendered {
@@ -48,6 +57,14 @@ pub(super) struct Rendered {
 pub(super) struct Done {
     pub(super) texts: Vec<Rendered>,
     pub(super) warnings: Vec<String>,
+}
+
+impl Done {
+    /// The best translation of the first text, and the warnings.
+    pub(super) fn into_first(self) -> (String, Vec<String>) {
+        let first = self.texts.into_iter().next();
+        (first.map(|text| text.best).unwrap_or_default(), self.warnings)
+    }
 }
 
 /// Translates `texts`, each sentence as `attentive translate` does.
@@ -141,12 +158,14 @@ fn read(
 ) -> Result<(Vec<Document>, Sentences), Problem> {
     // A part that fits need not be divided further, so this ends the work.
     let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
+    let how = model.pipeline().segmentation(texts.split);
     let document = |text: &String| {
         stop.check()?;
         let document = match &texts.form {
-            Form::Plain => Ok(Document::text(text, texts.split, fits)),
-            Form::Html => Document::html(text, texts.split, fits),
-            Form::Xml(tags) => Document::xml(text, texts.split, tags, fits),
+            Form::Plain => Ok(Document::text(text, how, fits)),
+            Form::Html => Document::html(text, how, fits),
+            Form::Xml(tags) => Document::xml(text, how, tags, fits),
+            Form::File(format) => Document::file(text, *format, how, fits),
         };
         document.map_err(|error| Problem::invalid(&error))
     };

@@ -1,5 +1,6 @@
 //! Generates the `tokenizer.json` for a configuration.
 
+use attentive_base::ignorable;
 use attentive_config::{Normalization, TokenizerConfig, TokenizerKind};
 use serde_json::{Value, json};
 
@@ -50,6 +51,9 @@ fn added_tokens(special: &[&str]) -> Value {
 
 fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
     let mut steps = Vec::new();
+    if config.normalization != Normalization::None {
+        steps.push(ignorable_normalizer());
+    }
     match config.normalization {
         Normalization::None => {}
         Normalization::Nfc => steps.push(json!({"type": "NFC"})),
@@ -62,6 +66,11 @@ fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
         steps.extend(space_normalizers());
     }
     steps
+}
+
+/// Characters that mean nothing where they stand are removed.
+pub(super) fn ignorable_normalizer() -> Value {
+    json!({"type": "Replace", "pattern": {"Regex": ignorable::pattern()}, "content": ""})
 }
 
 /// Spaces become word marks, so all other white space is first replaced by a single space.

@@ -1,11 +1,13 @@
 //! The normalization of a text before it is divided.
 
+use attentive_base::ignorable::has_ignorable;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
 
 use super::charsmap::Charsmap;
+use super::format::ignorable_normalizer;
 use super::growth::{Bound, Replacing, flattened};
 
 /// The maximum number of bytes that a compiled map of the library may make of a character.
@@ -22,6 +24,8 @@ pub(super) struct Normalization(Vec<Step>);
 enum Step {
     Map(Charsmap),
     Replace(Replacing),
+    /// The removal of characters that mean nothing where they stand, of which few texts have any.
+    Ignorable(Replacing),
     /// A step of the `tokenizers` library, which makes at most a few times as much of a text.
     Library(NormalizerWrapper),
 }
@@ -41,7 +45,8 @@ impl<'de> Deserialize<'de> for Normalization {
 impl Step {
     fn read(file: &Value, is_first: bool) -> Result<Self, String> {
         if let Some(replacing) = Replacing::read(file)? {
-            return Ok(Self::Replace(replacing));
+            let is_ignorable = *file == ignorable_normalizer();
+            return Ok(if is_ignorable { Self::Ignorable(replacing) } else { Self::Replace(replacing) });
         }
         if let Some(map) = map(file)? {
             if is_first && file["match"] == "longest" {
@@ -62,7 +67,8 @@ impl Step {
     fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> tokenizers::Result<()> {
         match self {
             Self::Map(map) => map.normalize(text, bound)?,
-            Self::Replace(replacing) => replacing.normalize(text, bound)?,
+            Self::Ignorable(_) if !has_ignorable(text.get()) => {}
+            Self::Replace(replacing) | Self::Ignorable(replacing) => replacing.normalize(text, bound)?,
             Self::Library(step) => step.normalize(text)?,
         }
         Ok(bound.check(text.get().len(), "normalizer")?)

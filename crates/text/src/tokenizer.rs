@@ -240,6 +240,12 @@ impl Tokenizer {
         ids.filter_map(|id| self.token(id)).collect()
     }
 
+    /// Returns true if any token that is not special has a letter.
+    pub fn has_letters(&self) -> bool {
+        let ids = (0..self.vocab_size as TokenId).filter(|&id| !self.is_special(id));
+        ids.filter_map(|id| self.token(id)).any(|token| token.contains(char::is_alphabetic))
+    }
+
     /// Returns true if a tagger reads subwords (see [`Tokenizer::encode_pieces`]); otherwise each word is one
     /// token.
     pub fn in_pieces(&self) -> bool {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_document::{Divided, Sentence};
+use attentive_document::{Divided, Segmentation, Sentence};
+use attentive_pipeline::documents::lost;
 use attentive_pipeline::{
     Alignment, Pipeline, Place, Request, TranslateOptions, Translation, Warning, joined,
 };
@@ -21,8 +22,8 @@ const BATCHES_PER_CHUNK: usize = 32;
 pub(super) struct Division {
     pub(super) options: TranslateOptions,
     pub(super) demands: Option<Demands>,
-    /// True if each sentence of a line is translated separately.
-    pub(super) split: bool,
+    /// How lines are divided; `None` if each is translated as it is.
+    pub(super) lines: Option<Segmentation>,
 }
 
 /// Lines and their translations.
@@ -52,20 +53,24 @@ impl Division {
     fn translated(&self, writer: &Writer<'_>, share: &Share) -> Result<Translated> {
         let (pipeline, aligned) = (writer.pipeline, writer.alignments);
         let &Share { first_line, ref lines } = share;
-        let (translations, alignments) = match (self.split, &self.demands) {
-            (true, _) => self.by_sentences(pipeline, aligned, share)?,
-            (false, None) => {
+        let (mut translations, alignments) = match (self.lines, &self.demands) {
+            (Some(how), _) => self.by_sentences(pipeline, aligned, share, how)?,
+            (None, None) => {
                 let found = pipeline.translate_from(first_line, lines, &self.options)?;
                 let alignments = align(pipeline, aligned, lines, &found)?;
                 (found, alignments.concat())
             }
-            (false, Some(demands)) => {
+            (None, Some(demands)) => {
                 let requests = demands.requests(first_line, lines)?;
                 let found = pipeline.translate_requests(first_line, &requests, &self.options)?;
                 let alignments = align(pipeline, aligned, lines, &found)?;
                 (found, alignments.concat())
             }
         };
+        for ((line, source), found) in (first_line..).zip(lines).zip(&mut translations) {
+            let best = found.hypotheses.first().map_or("", |best| &best.text);
+            found.warnings.extend(lost(source, best).map(|warning| warning.on_line(line)));
+        }
         Ok(Translated { first_line, translations, alignments })
     }
 
@@ -75,17 +80,19 @@ impl Division {
         pipeline: &Pipeline,
         aligned: bool,
         share: &Share,
+        how: Segmentation,
     ) -> Result<(Vec<Translation>, Vec<Alignment>)> {
-        let divide = |line: &String| Divided::into_sentences(line, |text| pipeline.fits(text));
+        let divide = |line: &String| Divided::new(line, how, |text| pipeline.fits(text));
         let texts: Vec<Divided> = share.lines.par_iter().map(divide).collect();
         let Requests { requests, unmet } = self.requests(share, &texts)?;
         let first_line = share.first_line;
-        let found = match &self.demands {
+        let mut found = match &self.demands {
             None => pipeline.translate_sentences(first_line, &requests, &self.options)?,
             Some(_) => pipeline.translate_requests(first_line, &requests, &self.options)?,
         };
         let sources: Vec<&String> = requests.iter().map(|request| &request.src).collect();
         let alignments = align(pipeline, aligned, &sources, &found)?;
+        pipeline.restore(&texts, &mut found)?;
         let (mut translations, mut joined) = (Vec::with_capacity(texts.len()), Vec::new());
         let (mut found, mut alignments) = (&found[..], &alignments[..]);
         for (text, unmet) in texts.iter().zip(unmet) {

@@ -130,7 +130,7 @@ impl Writer<'_> {
 }
 
 /// The error that replaces a warning.
-fn refused(warning: &Warning) -> Error {
+pub(super) fn refused(warning: &Warning) -> Error {
     Error::Data {
         problem: warning.to_string(),
         hint: Some("change the line, or leave out `--strict` to translate it with a warning".into()),

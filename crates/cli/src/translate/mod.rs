@@ -2,6 +2,7 @@
 
 mod demands;
 mod division;
+mod document;
 mod format;
 mod profile;
 mod sampling;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::Result;
 use attentive_config::Task;
 use attentive_decode::Strategy;
+use attentive_document::{Segmentation, Split};
 use attentive_model::engine::profile::profiled;
 use attentive_pipeline::{Pipeline, TranslateOptions};
 use attentive_processes::Processes;
@@ -43,6 +45,7 @@ Examples:
   attentive translate runs/multi30k in.en --device gpu > out.de
   attentive translate runs/multi30k in.en --beam-width 8 --n-best 3
   attentive translate runs/multi30k book.en --split-sentences > book.de
+  attentive translate runs/multi30k film.en.srt --output film.de.srt
   attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
   attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
@@ -55,6 +58,12 @@ Sentences:
 itself, and everything between the sentences (blanks, emoji) is kept, as is a line without a sentence. The n-th best \
 translation of a line consists of the n-th best translations of its sentences, and its score is the sum of their scores. A \
 prefix belongs to the first sentence of its line; a line with phrases must be a single sentence.
+
+Files:
+  A file with the extension html, htm, xhtml, xml, xliff, xlf, srt, vtt, md, markdown, po, pot, json or arb is translated as a \
+whole: its texts sentence by sentence, everything else stays as it is, byte for byte. `--format` names the format of \
+standard input or of a file with another name; `--format txt` translates plain text in this way, `--format lines` each line. \
+docs/files.md says what each format keeps.
 
 Output:
   Each line of the input gives one line; a blank line gives an empty line or, with `--split-sentences`, the same blanks. With \
@@ -114,6 +123,16 @@ pub(super) struct Args {
     /// were trained on single sentences and would lose the others.
     #[arg(long)]
     split_sentences: bool,
+    /// Translate the input as a file of this format, and keep all that is not text: txt, html, xml, xliff, srt,
+    /// vtt, md, po or json [default: that of the file's name, except for txt; otherwise lines].
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = [
+        "n_best", "json", "scores", "no_scores", "prefix", "constraints", "token_scores", "alignments",
+    ])]
+    format: Option<String>,
+    /// Keep placeholders such as `{name}` and `%s`, addresses, and lines without letters as they are, instead
+    /// of translating them. Files are always translated so.
+    #[arg(long, conflicts_with_all = ["prefix", "constraints", "alignments"])]
+    keep_placeables: bool,
     #[command(flatten)]
     ensemble: EnsembleArgs,
     #[command(flatten)]
@@ -192,6 +211,10 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 /// Translates all of the input, and returns the pipeline.
 fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let doing = "the model was loaded";
+    if let Some(format) = document::format(args)? {
+        processes.require_alone("translating a file with markup")?;
+        return document::translate(args, format, processes);
+    }
     let dir = processes.agree(doing, args.lines.model.dir())?;
     let (pipeline, options) = processes.agree(doing, load(args, &dir, processes))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
@@ -215,7 +238,10 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     // Without an output file, the translations may appear on the same terminal.
     let shown = processes.is_first() && args.lines.has_output();
     let _working = shown.then(|| Working::shown(&pipeline, None));
-    let division = Division { options, demands, split: args.split_sentences };
+    let split = if args.split_sentences { Split::Sentences } else { Split::Nowhere };
+    let how = Segmentation { keep_placeables: args.keep_placeables, ..pipeline.segmentation(split) };
+    let lines = (args.split_sentences || args.keep_placeables).then_some(how);
+    let division = Division { options, demands, lines };
     division.translate_lines(&mut shared, writer)?;
     Ok(pipeline)
 }

@@ -9,16 +9,16 @@ use tokens::{Kind, Start, Token};
 
 use attentive_base::error::Result;
 
-use super::markup::{Collector, is_space};
-use super::{Document, Split};
+use super::markup::{Collector, Form, is_space};
+use super::{Document, Segmentation};
 
 /// Divides `source` at its blocks.
-pub(super) fn read(source: &str, split: Split, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
+pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = tokens::tokens(source);
     let mut reader = Reader {
         tokens: &tokens,
         blocks: blocks_before(&tokens),
-        collector: Collector::new(source, split, fits),
+        collector: Collector::new(source, how, Form::Markup, fits),
     };
     let mut next = 0;
     while next < tokens.len() {

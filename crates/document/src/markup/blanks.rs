@@ -43,7 +43,12 @@ pub(super) struct Sides {
 impl Side {
     /// The side at which the character `c` is.
     pub(super) fn of(c: char) -> Self {
-        if c.is_alphanumeric() { Self::Word } else { Self::Mark }
+        match c {
+            c if c.is_alphanumeric() => Self::Word,
+            // Such as a no-break space.
+            c if c.is_whitespace() => Self::Blank,
+            _ => Self::Mark,
+        }
     }
 
     /// Whether a blank is needed before what is kept, if it comes after the character `last`.

@@ -4,18 +4,25 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use attentive_base::error::Result;
+use attentive_base::ignorable::without_ignorable;
 
-use super::Run;
 use super::blanks::{Side, Sides, is_space};
-use super::tree::{Event, Markup, What};
+use super::tree::{Event, Mark, Markup, What};
 use super::words::Words;
-use crate::divide::{Piece, Split, pieces_at};
+use super::{Form, Run};
+use crate::divide::{Piece, Segmentation, Split, pieces_at};
+use crate::placeables::{self, Markers, Placeable};
 use crate::{Part, Segment};
 
 /// Collects the collapsed text of a run, and tags with their places in it.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    split: Split,
+    how: Segmentation,
+    form: Form,
+    /// Text that was not yet searched for placeables, since it may go on.
+    pending: String,
+    /// The number of tags that were found in texts.
+    tags: usize,
     range: Option<Range<usize>>,
     text: String,
     events: Vec<Event>,
@@ -56,27 +63,68 @@ struct Between {
 }
 
 impl Builder {
-    /// An empty builder, whose text will be divided as `split` says.
-    pub(crate) fn new(split: Split) -> Self {
-        Self { split, ..Self::default() }
-    }
-
-    /// True if there is anything to translate.
-    fn has_words(&self) -> bool {
-        self.text.chars().any(char::is_alphanumeric)
+    /// An empty builder for a text that will be divided as `how` says and written in `form`.
+    pub(crate) fn new(how: Segmentation, form: Form) -> Self {
+        Self { how, form, ..Self::default() }
     }
 
     /// True if a line break was read last. Two in a row separate paragraphs.
     pub(crate) fn ends_in_break(&self) -> bool {
-        self.after_break
+        self.after_break && self.pending.trim().is_empty()
     }
 
     pub(crate) fn text(&mut self, text: &str, range: Range<usize>) {
         self.extend(&range);
+        self.pending.push_str(text);
+    }
+
+    /// Takes the text that has been read.
+    fn flush(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let text = std::mem::take(&mut self.pending);
+        let found = if self.how.keep_placeables {
+            let is_first = self.text.is_empty() && !self.begun;
+            placeables::find(&text, if is_first { Markers::First } else { Markers::None })
+        } else {
+            Vec::new()
+        };
+        self.divided(&text, &found);
+    }
+
+    /// Takes a text with its placeables.
+    pub(crate) fn divided(&mut self, text: &str, placeables: &[Placeable]) {
+        /// Tags in texts have higher numbers than any of the document.
+        const FIRST: usize = 1 << (usize::BITS - 2);
+        let (mut at, mut open) = (0, Vec::new());
+        for Placeable { range, kind } in placeables {
+            self.characters(&without_ignorable(&text[at..range.start]));
+            at = range.end;
+            let own = Mark::Text(text[range.clone()].to_owned());
+            match kind {
+                placeables::Kind::Other => self.visible_as(0..0, Some(own)),
+                placeables::Kind::Open => {
+                    let number = FIRST + 2 * self.tags;
+                    self.tags += 1;
+                    open.push(number);
+                    self.event_as(0..0, Some(own), What::Open { number, pair: Some(number + 1) });
+                }
+                placeables::Kind::Close => {
+                    let Some(number) = open.pop() else { continue };
+                    self.event_as(0..0, Some(own), What::Close { number: number + 1, pair: Some(number) });
+                }
+            }
+        }
+        self.characters(&without_ignorable(&text[at..]));
+    }
+
+    fn characters(&mut self, text: &str) {
         for c in text.chars() {
-            if is_space(c) {
+            // Another blank right after what is kept must not come before it.
+            if is_space(c) || self.between.is_some() && c.is_whitespace() {
                 self.space();
-                let breaks = matches!(self.split, Split::Lines | Split::Sentences);
+                let breaks = matches!(self.how.split, Split::Lines | Split::Sentences);
                 self.broken |= breaks && matches!(c, '\n' | '\r');
                 let outside = if self.begun { &mut self.trailing } else { &mut self.leading };
                 outside.0.push((self.events.len(), c));
@@ -142,6 +190,11 @@ impl Builder {
 
     /// Adds visible content that is not translated, such as an image or code.
     pub(crate) fn visible(&mut self, range: Range<usize>) {
+        self.flush();
+        self.visible_as(range, None);
+    }
+
+    fn visible_as(&mut self, range: Range<usize>, own: Option<Mark>) {
         let last = self.events.len();
         self.follow(Side::Kept);
         let before = match &self.between {
@@ -150,7 +203,7 @@ impl Builder {
             None => self.text.chars().next_back().map_or(Side::Edge, Side::of),
         };
         let sides = Sides { before, after: Side::Edge };
-        self.event(range, What::Visible(sides));
+        self.event_as(range, own, What::Visible(sides));
         let between = self.between.get_or_insert(Between { sides, last });
         between.last = last;
         between.sides.after = Side::Edge;
@@ -163,6 +216,7 @@ impl Builder {
     }
 
     pub(crate) fn line_break(&mut self, range: Range<usize>) {
+        self.flush();
         self.space();
         self.event(range, What::Hidden { follows: false });
         self.after_break = true;
@@ -178,10 +232,25 @@ impl Builder {
         self.event(range, What::Close { number, pair });
     }
 
-    fn event(&mut self, range: Range<usize>, what: What) {
+    /// [`Builder::close`], with `own` in place of the end tag in the source.
+    pub(crate) fn close_as(&mut self, range: Range<usize>, own: String, number: usize, pair: Option<usize>) {
+        self.flush();
         self.extend(&range);
+        self.event_as(range, Some(Mark::Markup(own)), What::Close { number, pair });
+    }
+
+    fn event(&mut self, range: Range<usize>, what: What) {
+        self.flush();
+        self.event_as(range, None, what);
+    }
+
+    /// Adds markup that is written as `own` if it is not in the source.
+    fn event_as(&mut self, range: Range<usize>, own: Option<Mark>, what: What) {
+        if own.is_none() {
+            self.extend(&range);
+        }
         let at = self.text.len();
-        self.events.push(Event { range, at, what });
+        self.events.push(Event { range, own, at, what });
     }
 
     fn extend(&mut self, range: &Range<usize>) {
@@ -194,13 +263,14 @@ impl Builder {
     /// # Errors
     /// [`attentive_base::Error::Usage`] if elements are nested too deeply.
     pub(crate) fn finish(
-        self,
+        mut self,
         source: &str,
         fits: &dyn Fn(&str) -> bool,
         segments: &mut Vec<Segment>,
         parts: &mut Vec<Part>,
     ) -> Result<()> {
-        if self.has_words() {
+        self.flush();
+        if self.how.has_words(&self.text) {
             parts.push(Part::Run(Box::new(self.run(source, fits, segments)?)));
         } else if let Some(range) = self.range {
             Part::keep(parts, &source[range]);
@@ -208,14 +278,22 @@ impl Builder {
         Ok(())
     }
 
+    /// The finished run of a text without markup of its own that a model can read at once, and its segment.
+    pub(crate) fn finish_plain(self) -> (Run, Segment) {
+        let mut segments = Vec::new();
+        let run = self.run("", &|_| true, &mut segments).expect("tags in texts are not nested too deeply");
+        (run, segments.pop().unwrap_or_default())
+    }
+
     /// Returns the finished run and appends its segments to `segments`.
     fn run(self, source: &str, fits: &dyn Fn(&str) -> bool, segments: &mut Vec<Segment>) -> Result<Run> {
         let (leading, inner, trailing) = self.ends(source);
-        let found = pieces_at(&self.text, &self.seams, self.split, fits);
+        let found = pieces_at(&self.text, &self.seams, self.how, fits);
         let pieces: Vec<_> = found.iter().map(|piece| piece.range.clone()).collect();
         let events = &self.events[inner];
         let cuts: Vec<usize> = events.iter().map(|event| event.at).collect();
-        let words = Words::of_pieces(&self.text, &pieces, &cuts);
+        let gaps = gaps(&self.text, &pieces);
+        let words = Words::new(&self.text, &gaps, &pieces, &cuts);
         let markup = Markup::nest(source, events, &words)?;
         let first = segments.len();
         let marks: Vec<usize> = cuts.iter().map(|&cut| words.unit_at(cut)).collect();
@@ -229,8 +307,9 @@ impl Builder {
             });
         }
         Ok(Run {
+            form: self.form,
             segments: first..segments.len(),
-            gaps: gaps(&self.text, &pieces),
+            gaps,
             text: self.text,
             words,
             markup,

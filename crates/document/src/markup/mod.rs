@@ -4,6 +4,7 @@
 mod blanks;
 mod builder;
 mod collector;
+mod form;
 mod placer;
 mod run;
 mod target;
@@ -12,8 +13,9 @@ mod words;
 mod writer;
 
 pub(super) use blanks::is_space;
-use builder::Builder;
+pub(super) use builder::Builder;
 pub(super) use collector::Collector;
+pub(super) use form::Form;
 pub(super) use run::Run;
 
 /// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use super::blanks::Sides;
+use super::form::Form;
 use super::target::Target;
-use super::tree::{Markup, Node};
+use super::tree::{Element, Markup, Node};
 use super::writer::Writer;
 
 /// Writes a translation with the markup of its source.
@@ -49,8 +51,8 @@ struct Stretch {
 }
 
 impl<'a> Placer<'a> {
-    pub(super) fn new(markup: &'a Markup, src_units: usize, target: &'a Target) -> Self {
-        Self { markup, target, writer: Writer::new(&target.text), src_units, slots: vec![0; src_units] }
+    pub(super) fn new(markup: &'a Markup, src_units: usize, target: &'a Target, form: Form) -> Self {
+        Self { markup, target, writer: Writer::new(&target.text, form), src_units, slots: vec![0; src_units] }
     }
 
     /// Appends everything to `out`.
@@ -100,12 +102,25 @@ impl<'a> Placer<'a> {
         match &markup.nodes[slot.node] {
             Node::Point(point) => self.writer.point(point),
             Node::Element(element) => {
+                if let Some(sides) = self.first_visible(element) {
+                    self.writer.approach(sides);
+                }
                 self.writer.open(&element.open);
                 let inner = Area { span: element.span.clone(), target, end };
                 self.fill(element.children.iter().copied(), &inner);
                 self.writer.text_to(end);
-                self.writer.close(&element.close);
+                self.writer.close(&element.open, &element.close);
             }
+        }
+    }
+
+    /// The sides of the content that `element` begins with, if this is visible and not translated.
+    fn first_visible(&self, element: &Element) -> Option<Sides> {
+        let first = &self.markup.nodes[*element.children.first()?];
+        match first {
+            _ if first.at() > element.span.start => None,
+            Node::Point(point) => point.visible,
+            Node::Element(inner) => self.first_visible(inner),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::form::Form;
 use super::placer::Placer;
 use super::target::Target;
 use super::tree::Markup;
@@ -9,10 +10,11 @@ use super::words::Words;
 use crate::{Segment, Translated};
 
 /// The content between two block boundaries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
+    pub(super) form: Form,
     /// The numbers of its segments.
-    pub(super) segments: Range<usize>,
+    pub(crate) segments: Range<usize>,
     /// Its text, with whitespace collapsed.
     pub(super) text: String,
     /// The text before, between and after its segments.
@@ -25,12 +27,18 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Appends the run with its segments translated; `translations` holds those of the whole document.
+    /// The run with its segments counted from `first` on.
+    pub(crate) fn at(mut self, first: usize) -> Self {
+        let count = self.segments.len();
+        self.segments = first..first + count;
+        self
+    }
+
+    /// Appends the run with its segments translated.
     pub(crate) fn render(&self, segments: &[Segment], translations: &[Translated], out: &mut String) {
-        let range = self.segments.clone();
-        let target = Target::new(self, &segments[range.clone()], &translations[range]);
+        let target = Target::new(self, segments, translations);
         out.push_str(&self.leading);
-        Placer::new(&self.markup, self.words.unit_count(), &target).write(out);
+        Placer::new(&self.markup, self.words.unit_count(), &target, self.form).write(out);
         out.push_str(&self.trailing);
     }
 }

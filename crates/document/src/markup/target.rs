@@ -22,11 +22,12 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn new(run: &Run, segments: &[Segment], translations: &[Translated]) -> Self {
         let mut target = Self {
-            text: run.text[run.gaps[0].clone()].to_owned(),
+            text: String::new(),
             units: Vec::new(),
             sources: Vec::new(),
             targets: vec![Vec::new(); run.words.unit_count()],
         };
+        target.gap(run, 0);
         for (number, (segment, translated)) in segments.iter().zip(translations).enumerate() {
             let from = target.text.len();
             target.text.push_str(&translated.text);
@@ -38,9 +39,19 @@ impl Target {
                 let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
                 target.push(run, from + word.start..from + word.end, &links, &ends, number);
             }
-            target.text.push_str(&run.text[run.gaps[number + 1].clone()]);
+            target.gap(run, number + 1);
         }
         target
+    }
+
+    /// Adds the text of gap `number`, which is not translated.
+    fn gap(&mut self, run: &Run, number: usize) {
+        let (gap, from) = (run.gaps[number].clone(), self.text.len());
+        self.text.push_str(&run.text[gap.clone()]);
+        for unit in run.words.units_of_gap(number) {
+            let bytes = run.words.bytes(unit);
+            self.push_unit(from + bytes.start - gap.start..from + bytes.end - gap.start, vec![unit]);
+        }
     }
 
     /// Adds word `number` of a segment's translation, which belongs to the words `links` of the source.

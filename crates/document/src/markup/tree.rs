@@ -13,8 +13,29 @@ use super::words::Words;
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) range: Range<usize>,
+    /// What is written, if it is not that part of the source.
+    pub(super) own: Option<Mark>,
     pub(super) at: usize,
     pub(super) what: What,
+}
+
+/// What is written for a tag or for content that is not translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// As it stands in a document.
+    Markup(String),
+    /// As text, whose special characters are written as the format does.
+    Text(String),
+}
+
+impl Mark {
+    /// The markup; nothing for text.
+    pub(super) fn markup(&self) -> &str {
+        match self {
+            Self::Markup(markup) => markup,
+            Self::Text(_) => "",
+        }
+    }
 }
 
 /// The kinds of markup in a run. Tags have their numbers in the document and those of their counterparts.
@@ -46,26 +67,26 @@ impl What {
 }
 
 /// A tree of markup. Places and spans are counted in units of the source.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Markup {
     pub(super) nodes: Vec<Node>,
     /// The nodes that are in no element.
     pub(super) top: Vec<usize>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Element(Element),
     Point(Point),
 }
 
 /// An element with content.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     /// Its start tag.
-    pub(super) open: String,
+    pub(super) open: Mark,
     /// Its end tag.
-    pub(super) close: String,
+    pub(super) close: Mark,
     /// The units inside.
     pub(super) span: Range<usize>,
     /// The nodes inside.
@@ -73,9 +94,9 @@ pub(super) struct Element {
 }
 
 /// Markup without content, or with content that is not translated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Point {
-    pub(super) html: String,
+    pub(super) mark: Mark,
     /// The number of units before it.
     pub(super) at: usize,
     /// True if it belongs to the unit before it rather than to the one after it.
@@ -112,8 +133,9 @@ impl Markup {
         let numbers = events.iter().filter_map(|event| event.what.number());
         let mut nesting = Nesting { markup: Markup::default(), open: Vec::new(), inside: numbers.collect() };
         for event in events {
-            let html = source[event.range.clone()].to_owned();
-            nesting.take(html, words.unit_at(event.at), &event.what)?;
+            let in_source = || Mark::Markup(source[event.range.clone()].to_owned());
+            let mark = event.own.clone().unwrap_or_else(in_source);
+            nesting.take(mark, words.unit_at(event.at), &event.what)?;
         }
         Ok(nesting.markup)
     }
@@ -135,17 +157,17 @@ struct Open {
 }
 
 impl Nesting {
-    fn take(&mut self, html: String, at: usize, what: &What) -> Result<()> {
+    fn take(&mut self, mark: Mark, at: usize, what: &What) -> Result<()> {
         let (follows, visible) = match what {
             What::Open { number, pair } => {
                 if self.is_inside(pair) {
-                    return self.open(html, at, *number);
+                    return self.open(mark, at, *number);
                 }
                 (false, None)
             }
             What::Close { pair, .. } => {
                 if self.is_inside(pair) {
-                    self.close(html, at, *pair);
+                    self.close(mark, at, *pair);
                     return Ok(());
                 }
                 (true, None)
@@ -153,7 +175,7 @@ impl Nesting {
             What::Visible(sides) => (false, Some(*sides)),
             What::Hidden { follows } => (*follows, None),
         };
-        self.add(Node::Point(Point { html, at, follows, visible }));
+        self.add(Node::Point(Point { mark, at, follows, visible }));
         Ok(())
     }
 
@@ -173,7 +195,7 @@ impl Nesting {
         number
     }
 
-    fn open(&mut self, html: String, at: usize, number: usize) -> Result<()> {
+    fn open(&mut self, mark: Mark, at: usize, number: usize) -> Result<()> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::usage(
                 format!("the HTML nests more than {MAX_DEPTH} inline elements in each other"),
@@ -181,8 +203,8 @@ impl Nesting {
             ));
         }
         let node = self.add(Node::Element(Element {
-            open: html,
-            close: String::new(),
+            open: mark,
+            close: Mark::Markup(String::new()),
             span: at..at,
             children: Vec::new(),
         }));
@@ -190,11 +212,11 @@ impl Nesting {
         Ok(())
     }
 
-    fn close(&mut self, html: String, at: usize, pair: Option<usize>) {
+    fn close(&mut self, mark: Mark, at: usize, pair: Option<usize>) {
         if let Some(open) = self.open.iter_mut().find(|open| Some(open.number) == pair) {
             open.ended = true;
             if let Node::Element(element) = &mut self.markup.nodes[open.node] {
-                element.close = html;
+                element.close = mark;
             }
         }
         while let Some(last) = self.open.pop_if(|last| last.ended) {

@@ -4,28 +4,40 @@ use std::ops::Range;
 
 /// Words separated by whitespace. A word never extends over two pieces of the text. Each consists of one
 /// unit, or of several if there are tags inside it. Tags are always between units.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words {
     /// The bytes of each unit.
     units: Vec<Range<usize>>,
     /// The units of each word.
     words: Vec<Range<usize>>,
-    /// The words of each piece.
+    /// The words of each piece, and of the gap before each piece and after the last one.
     pieces: Vec<Range<usize>>,
+    gaps: Vec<Range<usize>>,
 }
 
 impl Words {
-    /// The words of the pieces of `text`, cut at the places `cuts`, in ascending order.
-    pub(super) fn of_pieces(text: &str, pieces: &[Range<usize>], cuts: &[usize]) -> Self {
-        let mut all = Self { units: Vec::new(), words: Vec::new(), pieces: Vec::new() };
-        for piece in pieces {
-            let first = all.words.len();
-            for word in word_ranges(&text[piece.clone()]) {
-                all.push(piece.start + word.start..piece.start + word.end, cuts);
+    /// The words of `text`, which consists of `pieces` with `gaps` before, between and after them, cut at the
+    /// places `cuts`, in ascending order.
+    pub(super) fn new(text: &str, gaps: &[Range<usize>], pieces: &[Range<usize>], cuts: &[usize]) -> Self {
+        let mut all = Self { units: Vec::new(), words: Vec::new(), pieces: Vec::new(), gaps: Vec::new() };
+        for (number, gap) in gaps.iter().enumerate() {
+            let words = all.add(text, gap, cuts);
+            all.gaps.push(words);
+            if let Some(piece) = pieces.get(number) {
+                let words = all.add(text, piece, cuts);
+                all.pieces.push(words);
             }
-            all.pieces.push(first..all.words.len());
         }
         all
+    }
+
+    /// Adds the words of `text[range]`, and returns their numbers.
+    fn add(&mut self, text: &str, range: &Range<usize>, cuts: &[usize]) -> Range<usize> {
+        let first = self.words.len();
+        for word in word_ranges(&text[range.clone()]) {
+            self.push(range.start + word.start..range.start + word.end, cuts);
+        }
+        first..self.words.len()
     }
 
     fn push(&mut self, word: Range<usize>, cuts: &[usize]) {
@@ -56,6 +68,11 @@ impl Words {
         self.words[word].clone()
     }
 
+    /// The units of gap `gap`.
+    pub(super) fn units_of_gap(&self, gap: usize) -> Range<usize> {
+        self.units_of_words(self.gaps[gap].clone())
+    }
+
     /// The words of piece `piece`.
     pub(super) fn words_of_piece(&self, piece: usize) -> Range<usize> {
         self.pieces[piece].clone()
@@ -63,7 +80,10 @@ impl Words {
 
     /// The units of piece `piece`.
     pub(super) fn units_of_piece(&self, piece: usize) -> Range<usize> {
-        let words = self.words_of_piece(piece);
+        self.units_of_words(self.words_of_piece(piece))
+    }
+
+    fn units_of_words(&self, words: Range<usize>) -> Range<usize> {
         let start = |word: usize| self.words.get(word).map_or(self.units.len(), |w| w.start);
         start(words.start)..start(words.end)
     }

@@ -1,12 +1,14 @@
 //! Writes a translation with its markup.
 
-use super::blanks::Side;
-use super::tree::Point;
+use super::blanks::{Side, Sides};
+use super::form::{Form, is_forbidden};
+use super::tree::{Mark, Point};
 use super::{CDATA_END, CDATA_START};
 
 /// Writes a text from its beginning to its end, with markup in between.
 pub(super) struct Writer<'a> {
     text: &'a str,
+    form: Form,
     written: usize,
     out: String,
     /// The last character of the text.
@@ -18,8 +20,8 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Self { text, written: 0, out: String::new(), last: None, after: None, in_cdata: false }
+    pub(super) fn new(text: &'a str, form: Form) -> Self {
+        Self { text, form, written: 0, out: String::new(), last: None, after: None, in_cdata: false }
     }
 
     /// Writes the text up to byte `end`, if it is not written yet.
@@ -32,17 +34,15 @@ impl<'a> Writer<'a> {
         self.written = end;
         self.last = piece.chars().next_back();
         self.after = None;
-        for c in piece.chars() {
-            match c {
-                c if self.in_cdata => self.cdata(c),
-                '&' => self.out.push_str("&amp;"),
-                '<' => self.out.push_str("&lt;"),
-                '>' => self.out.push_str("&gt;"),
-                // XML does not know HTML's `&nbsp;`.
-                '\u{a0}' => self.out.push_str("&#160;"),
-                c if is_forbidden(c) => {}
-                c => self.out.push(c),
-            }
+        self.write(piece);
+    }
+
+    /// Writes text with its special characters as the format does.
+    fn write(&mut self, text: &str) {
+        if self.in_cdata {
+            text.chars().for_each(|c| self.cdata(c));
+        } else {
+            self.form.write(text, &mut self.out);
         }
     }
 
@@ -75,41 +75,82 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a start tag.
-    pub(super) fn open(&mut self, tag: &str) {
-        self.in_cdata = tag == CDATA_START;
+    pub(super) fn open(&mut self, tag: &Mark) {
+        self.in_cdata |= tag.markup() == CDATA_START;
         self.separate();
+        self.mark(tag);
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        let tag = match mark {
+            // Placeables are written as they are where nothing else is markup.
+            Mark::Text(text) if self.in_cdata || self.form.has_references() => return self.write(text),
+            Mark::Text(text) | Mark::Markup(text) => text,
+        };
+        if self.form == Form::Markdown && tag.starts_with('[') && self.out.ends_with('!') {
+            // It would be an image.
+            self.out.pop();
+            self.out.push_str("\\!");
+        }
         self.out.push_str(tag);
     }
 
-    /// Writes an end tag.
-    pub(super) fn close(&mut self, tag: &str) {
-        self.in_cdata = false;
-        self.out.push_str(tag);
+    /// Writes the end tag of an element whose start tag is `open`.
+    pub(super) fn close(&mut self, open: &Mark, tag: &Mark) {
+        self.in_cdata &= open.markup() != CDATA_START;
+        let open = open.markup();
+        let is_mark = !open.is_empty() && open.bytes().all(|byte| b"*_~".contains(&byte));
+        if self.form == Form::Markdown && is_mark && self.out.ends_with(open) {
+            // Marks around nothing would be text.
+            self.out.truncate(self.out.len() - open.len());
+        } else {
+            self.mark(tag);
+        }
     }
 
     /// Writes markup without content.
     pub(super) fn point(&mut self, point: &Point) {
         if let Some(sides) = point.visible {
-            let needs_blank = match (self.after, self.last) {
-                (Some(after), _) => after == Side::Blank || sides.before == Side::Blank,
-                (None, Some(last)) => sides.before.needs_blank_after(last),
-                (None, None) => false,
-            };
-            if needs_blank {
-                self.blank();
-            }
+            self.approach(sides);
             self.after = Some(sides.after);
+        } else if !point.follows {
+            self.separate();
         }
-        self.out.push_str(&point.html);
+        let markup = point.mark.markup();
+        if self.form.ends_at_blank_lines() && markup.ends_with('\n') {
+            self.line_break(markup);
+        } else {
+            self.mark(&point.mark);
+        }
     }
 
-    pub(super) fn finish(self) -> String {
+    /// Writes the blank that is needed before visible content with these sides.
+    pub(super) fn approach(&mut self, sides: Sides) {
+        let needs_blank = match (self.after, self.last) {
+            (Some(after), _) => after == Side::Blank || sides.before == Side::Blank,
+            (None, Some(last)) => sides.before.needs_blank_after(last),
+            (None, None) => false,
+        };
+        if needs_blank {
+            self.blank();
+        }
+    }
+
+    /// Writes a line break where it makes no blank line, which would end the text.
+    fn line_break(&mut self, text: &str) {
+        self.out.truncate(self.out.trim_end_matches(' ').len());
+        if !self.out.is_empty() && !self.out.ends_with('\n') {
+            self.out.push_str(text);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        if self.form.ends_at_blank_lines() {
+            while self.out.ends_with(['\n', '\r', ' ']) {
+                let backslash = usize::from(self.out.ends_with("\\\n"));
+                self.out.truncate(self.out.len() - 1 - backslash);
+            }
+        }
         self.out
     }
-}
-
-/// True for characters that documents must not have.
-fn is_forbidden(c: char) -> bool {
-    c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{7f}'..='\u{9f}')
-        || matches!(c, '\u{fffe}' | '\u{ffff}')
 }

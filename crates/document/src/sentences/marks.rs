@@ -1,5 +1,7 @@
 //! Punctuation marks at the ends of sentences.
 
+use attentive_base::ignorable::is_ignorable;
+
 /// Consecutive punctuation marks.
 pub(super) struct Mark {
     pub(super) kind: Kind,
@@ -79,7 +81,7 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
     while let Some(c) = text[len..].chars().next() {
         let rest = &text[len..];
         len += match c {
-            _ if is_closing(c, marks.kind) => c.len_utf8(),
+            _ if is_closing(c, marks.kind) || is_ignorable(c) => c.len_utf8(),
             '[' => match reference(rest) {
                 Some(bytes) => bytes,
                 None => break,

@@ -14,6 +14,8 @@ mod marks;
 
 use std::ops::Range;
 
+use attentive_base::ignorable::is_ignorable;
+
 use abbreviations::{Kind, Word, begins_number, is_starter};
 use marks::{Mark, closers, is_end, is_ideographic, is_opening};
 
@@ -113,7 +115,8 @@ impl Reader<'_> {
 fn first_letter(text: &str) -> Option<char> {
     const MOST: usize = 6;
     let mut chars = text.chars().take(MOST);
-    let passed = |c: &char| is_opening(*c) || c.is_whitespace() || matches!(c, '-' | '–' | '—');
+    let passed =
+        |c: &char| is_ignorable(*c) || is_opening(*c) || c.is_whitespace() || matches!(c, '-' | '–' | '—');
     chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())
 }
 

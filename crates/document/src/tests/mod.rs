@@ -1,7 +1,9 @@
+mod files;
 mod hostile;
 mod html;
 mod inline;
 mod kept;
+mod placeables;
 mod plain;
 mod random_markup;
 mod random_xml;

@@ -1,5 +1,7 @@
 //! Tests of the ends of sentences in the languages of published models.
 
+use attentive_base::ignorable::without_ignorable;
+
 use crate::sentences::sentences;
 use crate::{Document, Split, Translated};
 
@@ -144,7 +146,7 @@ fn hostile_texts_take_linear_time() {
         for (before, after) in [("", ""), ("A.", "B"), ("a", ".b")] {
             let text = format!("{before}{}{after}", part.repeat((1 << 18) / part.len()));
             let document = Document::text(&text, Split::Sentences, |_| true);
-            assert!(unchanged(&document).len() >= text.len());
+            assert!(unchanged(&document).len() >= without_ignorable(&text).len());
         }
     }
 }
@@ -161,9 +163,9 @@ fn sentences_come_back_with_their_blanks() {
 fn what_has_no_words_is_kept() {
     let source = "😀 One! 🎉🎉 Two 👍🏽. Three 🇩🇪\n***\n¿?\n❤️ 4";
     let document = Document::text(source, Split::Sentences, |_| true);
-    assert_eq!(texts(&document), ["One!", "Two 👍🏽.", "Three", "4"]);
-    let numbered = ["a", "b", "c", "d"].map(|text| Translated { text: text.into(), ..Translated::default() });
-    assert_eq!(document.render(&numbered), "😀 a 🎉🎉 b c 🇩🇪\n***\n¿?\n❤️ d");
+    assert_eq!(texts(&document), ["One!", "Two 👍🏽.", "Three"]);
+    let numbered = ["a", "b", "c"].map(|text| Translated { text: text.into(), ..Translated::default() });
+    assert_eq!(document.render(&numbered), "😀 a 🎉🎉 b c 🇩🇪\n***\n¿?\n❤️ 4");
     let document = Document::html("<p>One! 🎉</p>", Split::Paragraphs, |_| true).unwrap();
     assert_eq!(texts(&document), ["One!"]);
     assert_eq!(unchanged(&document), "<p>One! 🎉</p>");

@@ -8,32 +8,43 @@ use attentive_base::error::Result;
 use attentive_base::foreign::contain;
 
 use self::outline::{Outline, Role};
-use self::tokens::{Kind, Token};
-use super::markup::Collector;
-use super::{Document, Split};
+pub(super) use self::tokens::{Kind, Token};
+use super::markup::{Collector, Form};
+use super::{Document, Segmentation};
 
 pub use self::outline::XmlTags;
 
 /// Divides `source` at the elements that are texts of their own.
 pub(super) fn read(
     source: &str,
-    split: Split,
+    how: Segmentation,
     tags: &XmlTags,
     fits: &dyn Fn(&str) -> bool,
 ) -> Result<Document> {
-    let tokens = contain(|| {
-        let tokens = tokens::tokens(source)?;
-        check::check(source, &tokens).map(|()| tokens)
-    })
-    .map_err(|problem| check::broken(&problem, None))??;
+    let tokens = checked(source)?;
     let outline = Outline::new(&tokens, tags);
-    let mut reader =
-        Reader { tokens: &tokens, outline: &outline, collector: Collector::new(source, split, fits) };
+    let mut reader = Reader {
+        tokens: &tokens,
+        outline: &outline,
+        collector: Collector::new(source, how, Form::Markup, fits),
+    };
     let mut next = 0;
     while next < tokens.len() {
         next = reader.take(next)?;
     }
     reader.collector.finish()
+}
+
+/// The tokens of `source`.
+///
+/// # Errors
+/// [`attentive_base::Error::Usage`] if it is not well-formed, with line and column.
+pub(super) fn checked(source: &str) -> Result<Vec<Token>> {
+    let read = || {
+        let tokens = tokens::tokens(source)?;
+        check::check(source, &tokens).map(|()| tokens)
+    };
+    contain(read).map_err(|problem| check::broken(&problem, None))?
 }
 
 struct Reader<'a> {

@@ -12,17 +12,17 @@ use crate::markup::{CDATA_END, CDATA_START, MAX_DEPTH};
 
 /// A part of the source. The ranges of all tokens cover the source without gaps.
 #[derive(Debug)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) range: Range<usize>,
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) range: Range<usize>,
     /// The number of the end tag of a start tag, and the other way round.
-    pub(super) pair: Option<usize>,
+    pub(crate) pair: Option<usize>,
     /// The number of the start tag of the element around it.
-    pub(super) parent: Option<usize>,
+    pub(crate) parent: Option<usize>,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Text, with characters in place of references to them.
     Text(String),
     /// A reference to an entity that the document declares.
@@ -37,20 +37,20 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Start {
+pub(crate) struct Start {
     /// The name as it is written, with its prefix.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// True if an attribute forbids translation.
-    pub(super) kept: bool,
+    pub(crate) kept: bool,
     /// True for a CDATA section.
-    pub(super) is_cdata: bool,
+    pub(crate) is_cdata: bool,
 }
 
 /// All tokens of `source`.
 ///
 /// # Errors
 /// [`Error::Usage`] with line and column for tags without counterparts, and for markup without an end.
-pub(super) fn tokens(source: &str) -> Result<Vec<Token>> {
+pub(crate) fn tokens(source: &str) -> Result<Vec<Token>> {
     let mut reader = Reader::from_str(source);
     let mut tokens = Tokens::default();
     loop {

@@ -3,7 +3,10 @@
 const LONGEST = 4000; // Characters of a text that stands in a command; longer ones are read from a file.
 
 const requests = {
-  translate: ({ name }, text) => ["api/translate", { model: name, text, ...beamOption() }],
+  translate: ({ name }, text) =>
+    isFile()
+      ? ["api/translate_file", { model: name, name: settings.file, text }]
+      : ["api/translate", { model: name, text, ...beamOption() }],
   generate: ({ name }, text) => ["api/generate", { model: name, prompt: text, ...generateOptions() }],
   fill: ({ name }, text) => ["api/fill", { model: name, text, count: CANDIDATES }],
   tag: ({ name }, text) => ["api/tag", { model: name, text }],
@@ -26,7 +29,7 @@ function commandFor(model) {
   }
   const field = model.task === "generate" ? "prompt" : "text";
   const { [field]: _, ...rest } = body;
-  return `jq -Rs ${quoted(`${JSON.stringify(rest)} + {${field}: .}`)} ${quoted(fileName || "text.txt")} | ${curl} @-`;
+  return `jq -Rs ${quoted(`${JSON.stringify(rest)} + {${field}: .}`)} ${quoted(settings.file || "text.txt")} | ${curl} @-`;
 }
 
 function showCommand() {

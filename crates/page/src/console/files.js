@@ -1,14 +1,22 @@
 // Opening text files, copying texts, and saving texts.
 
 const LARGEST = 2 ** 21; // Bytes of a file.
-let fileName = ""; // Of the file that the text came from.
+let opened = { raw: "", shown: "" }; // The text of the opened file as it is, and in the field.
+
+// Files that are more than lines: the server translates them as a whole, and keeps what is not text.
+const MARKUP = /\.(html?|xhtml|xml|xliff|xlf|srt|vtt|md|markdown|po|pot|json|arb)$/i;
+const OTHER = /\.(docx?|od[pst]|pdf|pptx?|rtf|xlsx?|epub)$/i;
+const isFile = () => MARKUP.test(settings.file);
+const fileText = () => (settings.text === opened.shown ? opened.raw : settings.text);
 
 async function openFile(file) {
   const problem = element("file-problem");
   problem.textContent = "";
   try {
-    writeText(await readText(file));
-    fileName = file.name;
+    const raw = await readText(file);
+    set("file", file.name);
+    writeText(raw.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"));
+    opened = { raw, shown: settings.text };
     showCount();
     changed();
   } catch (error) {
@@ -17,6 +25,9 @@ async function openFile(file) {
 }
 
 async function readText(file) {
+  if (OTHER.test(file.name)) {
+    throw new Error(`“${file.name}” is of a format that is not supported. Save it as HTML, Markdown or plain text first.`);
+  }
   if (file.size > LARGEST) {
     throw new Error(`“${file.name}” is too large: this page takes up to ${LARGEST >> 20} MB. Use “attentive translate” for larger files.`);
   }
@@ -24,14 +35,14 @@ async function readText(file) {
   const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
   let text = "\0";
   try {
-    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    text = new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     // Refused below, like files with zero bytes.
   }
   if (text.includes("\0")) {
     throw new Error(`“${file.name}” is not a text file in UTF-8. Save it as plain text first.`);
   }
-  return text.replace(/\r\n?/g, "\n");
+  return text;
 }
 
 // Files may be dropped anywhere on the page.
@@ -67,11 +78,25 @@ function listenToFiles() {
   });
 }
 
-// The file name for a translation by `model`: the name of the opened file, with the language.
-function fileNameFor({ name, target }) {
-  const [, stem, extension] = (fileName || "translation.txt").match(/^(.*?)(\.[^.]*)?$/);
-  return `${stem}.${target ?? name}${extension ?? ".txt"}`;
+// Translates the opened file as a whole.
+async function translateFile(panel, signal) {
+  const started = performance.now();
+  const name = settings.file;
+  panel.status.textContent = `Translating ${name} …`;
+  panel.parts = [];
+  const { text, warnings } = await ask("api/translate_file", { model: panel.model.name, name, text: fileText() }, signal);
+  panel.file = text;
+  panel.result.replaceChildren(make("div", { class: "text file", dir: "auto", lang: panel.model.target ?? "" }, text));
+  if (isFirst(panel)) {
+    showSource();
+  }
+  tellWarnings(panel, warnings);
+  panel.status.textContent = `${name} in ${((performance.now() - started) / 1000).toFixed(2)} s`;
+  examine(panel);
 }
+
+// The name of the file in which a translation by `model` is saved: that of the opened file.
+const fileNameFor = ({ name, target }) => settings.file || `translation.${target ?? name}.txt`;
 
 function download(name, text) {
   const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));

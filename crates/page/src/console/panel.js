@@ -29,7 +29,7 @@ function panelOf(model) {
 
 // Makes `panel` the pane of a translation, with a microscope.
 function translator(panel, title) {
-  Object.assign(panel, { parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
+  Object.assign(panel, { file: null, parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
   Object.assign(panel, { changed: new Set(), showing: 0, shown: 0, pace: 0 });
   const stop = button("Stop", () => stopTranslation(panel));
   const again = button("Go on", () => begin(panel));
@@ -37,8 +37,9 @@ function translator(panel, title) {
   const save = button("Download", () => download(fileNameFor(panel.model), wholeTranslation(panel)));
   Object.assign(panel, { buttons: { stop, again, copy, save }, microscope: microscopeOf(panel) });
   const foot = make("div", { class: "foot row" }, copy, save, stop, again, panel.status);
+  panel.language = make("p", { class: "language quiet", role: "status", hidden: true });
   panel.told = make("details", { class: "told" }, make("summary"), panel.warnings);
-  panel.root.append(make("div", { class: "head" }, title), panel.result, panel.problem, panel.told, foot);
+  panel.root.append(make("div", { class: "head" }, title), panel.language, panel.result, panel.problem, panel.told, foot);
   listenToSentences(panel.result, chooseSentence);
   showButtons(panel);
 }
@@ -50,12 +51,12 @@ function stopTranslation(panel) {
 }
 
 // Shows the buttons that have an effect.
-function showButtons({ root, parts, buttons: { stop, again, copy, save } }) {
+function showButtons({ root, file, parts, buttons: { stop, again, copy, save } }) {
   const busy = root.hasAttribute("aria-busy");
   const missing = parts.some(({ blank, found }) => !blank && !found);
   stop.hidden = !busy;
   again.hidden = busy || !missing;
-  copy.disabled = save.disabled = !parts.some(({ found }) => found);
+  copy.disabled = save.disabled = file === null && !parts.some(({ found }) => found);
 }
 
 function factsOf({ task, source, target, parameters, max_len }) {
@@ -127,6 +128,8 @@ function clear(panel) {
   panel.body.replaceChildren();
   panel.status.textContent = "";
   if (panel.microscope) {
+    panel.file = null;
+    recognized(panel, null);
     layOut(panel);
     examine(panel);
   }

@@ -50,13 +50,13 @@ function known(language) {
   }
 }
 
-// The sentences of a translated piece: { before, source, plain, translation, start }, where `start` is the position in the
+// The sentences of a translated piece: { before, source, plain, translation, probability, start }, where `start` is the position in the
 // piece, and `plain` the translation without constraints.
 function sentencesOf(sentences) {
   let at = 0;
-  return sentences.map(({ before, source, translation }) => {
+  return sentences.map(({ before, source, translation, probability }) => {
     const start = at + before.length;
     at = start + source.length;
-    return { before, source, plain: translation, translation, start };
+    return { before, source, plain: translation, translation, probability, start };
   });
 }

@@ -12,8 +12,9 @@ const CHOICES = {
   seed: "0",
   inside: "", // Not blank if the microscope is open.
   attention: "", // Not blank if it is unfolded.
+  detect: "", // Not blank if the language of the text chooses the model.
 };
-const WRITTEN = { text: "", terms: "" };
+const WRITTEN = { text: "", terms: "", file: "" }; // The file that the text came from, by its name.
 const LONGEST_KEPT = 500_000; // In characters; browsers limit what a tab may keep.
 const settings = { ...CHOICES, ...WRITTEN };
 

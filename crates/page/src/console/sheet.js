@@ -3,6 +3,7 @@
 
 const placeOf = new WeakMap(); // From the element of a sentence to its place in the source: { start, end }.
 
+const WEAK = 0.5; // Sentences whose tokens have a lower probability on average are marked.
 const MOST_SPOKEN = 20; // Parts of a translation that is read aloud as it comes.
 
 const isFirst = (panel) => panels[0] === panel;
@@ -61,7 +62,7 @@ function translationOf({ blank, text, found, growing }) {
   return found ? `${found.sentences.map(({ before, translation }) => before + translation).join("")}${found.after}` : growing;
 }
 
-const wholeTranslation = (panel) => panel.parts.map(translationOf).join("");
+const wholeTranslation = (panel) => panel.file ?? panel.parts.map(translationOf).join("");
 
 // Shows `parts`, immediately or soon: browsers lay out all of a long text whenever a part of it changes.
 function showSoon(panel, parts) {
@@ -111,8 +112,12 @@ function showPart(panel, part) {
 
 // `sentence` of a part that begins at `start`, with its elements.
 function placed(sentence, start) {
-  const { source, translation } = sentence;
+  const { source, translation, probability } = sentence;
   const node = make("span", { class: "sentence", role: "button", tabIndex: -1, "aria-pressed": "false", "aria-description": source }, translation);
+  if (probability < WEAK) {
+    node.classList.add("weak");
+    node.title = `The model is not sure of this sentence: ${percent(probability)} per token on average.`;
+  }
   const mirror = make("span", { class: "sentence" }, source);
   const place = { start: start + sentence.start, end: start + sentence.start + source.length };
   placeOf.set(node, place);

@@ -48,7 +48,7 @@ function setText(text) {
 function showCount() {
   const words = settings.text.match(/\S+/gu)?.length ?? 0;
   const count = words ? `${words.toLocaleString("en")} ${words === 1 ? "word" : "words"}` : "";
-  element("count").textContent = [fileName, count].filter((part) => part).join(" · ");
+  element("count").textContent = [settings.file, count].filter((part) => part).join(" · ");
   element("clear").disabled = settings.text === "";
 }
 
@@ -105,7 +105,7 @@ function showPanels() {
   const [label, hint] = LABELS[task];
   element("text-label").textContent = label;
   element("text-hint").textContent = hint;
-  element("text").placeholder = translates ? "Type or paste text, or drop a text file here." : "";
+  element("text").placeholder = translates ? "Type or paste text, or drop a file here: text, HTML, Markdown, subtitles, PO, JSON, XLIFF." : "";
   element("text").lang = chosen[0].source ?? "";
   showLanguages(chosen[0]);
   showOptions();
@@ -147,7 +147,7 @@ function listenToInput() {
   field.oninput = () => {
     set("text", field.value);
     if (!field.value) {
-      fileName = "";
+      set("file", "");
     }
     showSource();
     showCount();
@@ -160,7 +160,7 @@ function listenToInput() {
     }
   };
   element("clear").onclick = () => {
-    fileName = "";
+    set("file", "");
     setText("");
     field.focus();
   };

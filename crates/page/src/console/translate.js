@@ -5,6 +5,11 @@ const CHUNK = 3000; // Characters of a request, unless a part is longer.
 const FEWEST = 50; // Characters; a request that is too much for the server even so is given up.
 
 async function beginTranslation(panel, signal) {
+  recognize(panel, signal);
+  if (isFile()) {
+    return translateFile(panel, signal);
+  }
+  panel.file = null;
   const started = performance.now();
   const options = JSON.stringify(beamOption());
   if (panel.knownWith !== options) {
@@ -102,7 +107,10 @@ const FEW = 3; // Warnings that are shown unfolded.
 const MOST_WARNINGS = 100;
 
 function warnOfTranslation(panel) {
-  const all = [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)];
+  tellWarnings(panel, [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)]);
+}
+
+function tellWarnings(panel, all) {
   const counts = new Map();
   all.forEach((text) => counts.set(text, (counts.get(text) ?? 0) + 1));
   const told = [...counts].map(([text, count]) => (count > 1 ? `${text} (${count} times)` : text));

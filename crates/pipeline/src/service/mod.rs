@@ -171,7 +171,7 @@ impl Service {
         let jobs = jobs.into_iter().map(job).collect();
         self.shared.queue.add(client, Admission::New, jobs)?;
         for (number, read) in blank {
-            reply(number, Event::Done(Ok(Translation::blank(read.source.warnings))));
+            reply(number, Event::Done(Ok(Translation::blank(read.source))));
         }
         Ok(ticket)
     }

@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use axum::extract::{FromRequestParts, Path};
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
@@ -20,6 +20,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::app::Shared;
+use super::documents::Finished;
 use super::problem::{Kind, Problem};
 
 /// An API.
@@ -161,6 +162,14 @@ fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
         Ok(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// A translated file as an attachment under its own name.
+fn attached(file: &Finished) -> Response {
+    let name = form_urlencoded::byte_serialize(file.name.as_bytes()).collect::<String>().replace('+', "%20");
+    let disposition = format!("attachment; filename*=UTF-8''{name}");
+    let head = [(CONTENT_TYPE, file.format.media_type().to_owned()), (CONTENT_DISPOSITION, disposition)];
+    (head, file.content.clone()).into_response()
 }
 
 /// All paths, with their description.

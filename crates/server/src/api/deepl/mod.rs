@@ -1,5 +1,6 @@
 //! The API of DeepL, version 2 (developers.deepl.com).
 
+mod documents;
 mod glossaries;
 
 use std::collections::HashSet;
@@ -35,6 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(get_languages, post_languages))
         .routes(routes!(get_usage, post_usage))
         .merge(glossaries::routes())
+        .merge(documents::routes())
 }
 
 /// The fields of [`Translate`] that a form may repeat.
@@ -142,7 +144,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let headers = request.headers().clone();
     let asked: Translate = json_or_form(request, &app, &LISTS).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
-    asked.check()?;
+    check_formality(asked.formality.as_deref())?;
     let (form, split) = (asked.form()?, asked.split()?);
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
@@ -254,15 +256,13 @@ impl Translate {
             Some(_) => Err(Problem::field("split_sentences", "Value for 'split_sentences' not supported.")),
         }
     }
+}
 
-    /// Refuses options that are not supported.
-    fn check(&self) -> Result<(), Problem> {
-        match self.formality.as_deref() {
-            None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
-            Some(_) => {
-                Err(Problem::field("formality", "'formality' is not supported for given 'target_lang'."))
-            }
-        }
+/// Refuses a formality that models do not have.
+fn check_formality(formality: Option<&str>) -> Result<(), Problem> {
+    match formality {
+        None | Some("" | "default" | "prefer_more" | "prefer_less") => Ok(()),
+        Some(_) => Err(Problem::field("formality", "'formality' is not supported for given 'target_lang'.")),
     }
 }
 
@@ -280,10 +280,7 @@ fn choose(
     let source = match source {
         Some(source) => source.clone(),
         None => {
-            let all = app.models.all();
-            let directions = all.iter().filter_map(|model| model.direction());
-            let into = directions.filter(|one| one.target.base() == target.base());
-            let sources: Vec<Language> = into.map(|one| one.source.clone()).collect();
+            let sources = app.models.sources(Some(target));
             detect_among(text, &sources).ok_or_else(unsupported)?.language
         }
     };

@@ -1,6 +1,8 @@
 //! The API of this program, for everything that a model can do.
 
+mod detect;
 mod explain;
+mod file;
 mod generate;
 mod label;
 mod translate;
@@ -27,6 +29,8 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(models))
         .routes(routes!(translate::post_translate))
+        .routes(routes!(file::post_file))
+        .routes(routes!(detect::post_detect))
         .routes(routes!(generate::post_generate))
         .routes(routes!(label::post_fill))
         .routes(routes!(label::post_tag))

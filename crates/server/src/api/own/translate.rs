@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use attentive_config::{DecodeConfig, Task};
 use attentive_decode::{Sampling, SearchOptions, Strategy};
+use attentive_document::{Segmentation, Split};
 use attentive_pipeline::service::Service;
 use attentive_pipeline::{Demands, Pipeline, Prefix};
 use axum::extract::{Request, State};
@@ -40,6 +41,10 @@ pub(super) struct Translate {
     /// [default: true].
     #[serde(default = "yes")]
     split_sentences: bool,
+    /// Whether to keep placeholders such as `{name}` and `%s`, addresses, and texts without letters as they are.
+    /// Not with `alignments`, `prefix`, `prefix_tokens` or `phrases`: the model then reads
+    /// placeholders, and a warning says if the translation lacks one [default: whether it is possible].
+    keep_placeables: Option<bool>,
     /// The beginning of each translation, that is, of its first sentence.
     prefix: Option<String>,
     /// The beginning of the translations as tokens of the target vocabulary.
@@ -113,11 +118,11 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
     let options = asked.options(&app, model.pipeline())?;
     let (texts, demands) = asked.take_texts()?;
     app.admit_with(&visit, "text", &texts, &strings(&demands, &app.config.limits))?;
-    let (reader, split) = (Arc::clone(&model), asked.split_sentences);
+    let (reader, how) = (Arc::clone(&model), asked.segmentation(model.pipeline(), &demands)?);
     let limits = app.config.limits;
     let read = move |stop: &Stop| {
         let most = limits.most_texts();
-        let divided = Divided::read(&reader, texts, split, demands, most, stop)?;
+        let divided = Divided::read(&reader, texts, how, demands, most, stop)?;
         let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided, sentences))
     };
@@ -158,6 +163,23 @@ impl Translate {
             pipeline.align::<&str>(&[]).map_err(|error| Problem::invalid(&error))?;
         }
         Ok(options)
+    }
+
+    /// How texts are divided; `None` if they are not.
+    ///
+    /// # Errors
+    /// A [`Problem`] if placeables cannot be kept.
+    fn segmentation(&self, pipeline: &Pipeline, demands: &Demands) -> Result<Option<Segmentation>, Problem> {
+        let is_possible = !self.alignments && demands.is_blank();
+        let keep_placeables = self.keep_placeables.unwrap_or(is_possible);
+        if keep_placeables && !is_possible {
+            let problem =
+                "`keep_placeables` is not possible with `alignments`, `prefix`, `prefix_tokens` or `phrases`";
+            return Err(Problem::field("keep_placeables", problem));
+        }
+        let split = if self.split_sentences { Split::Sentences } else { Split::Nowhere };
+        let how = Segmentation { keep_placeables, ..pipeline.segmentation(split) };
+        Ok((self.split_sentences || keep_placeables).then_some(how))
     }
 
     fn strategy(&self, limits: &Limits, decode: &DecodeConfig) -> Result<Strategy, Problem> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use attentive_pipeline::documents::lost;
 use attentive_pipeline::service::{Admission, Client};
 use attentive_pipeline::{Alignment, Candidate, Pipeline, Translation, joined};
 use axum::body::Bytes;
@@ -13,7 +14,7 @@ use super::{error, told};
 use crate::answers::{ENOUGH, compute, grouped};
 use crate::app::Shared;
 use crate::desk::Stop;
-use crate::divided::Text;
+use crate::divided::{Text, restored};
 use crate::models::Model;
 use crate::problem::Problem;
 use crate::sse::{Telling, named};
@@ -42,6 +43,9 @@ struct OneSentence {
     source: String,
     /// The best translation of the sentence.
     translation: String,
+    /// The geometric mean of the probabilities of the translation's tokens: the lower it is, the less the model
+    /// is sure. 1 for an empty translation.
+    probability: f64,
 }
 
 /// A translation.
@@ -109,6 +113,7 @@ impl Asker {
         found: Vec<Translation>,
     ) -> Result<(Vec<Text>, Vec<Aligned>), Problem> {
         if !self.alignments {
+            let found = restored(&self.model, self.client, &texts, found).await?;
             let found = found.into_iter().map(|one| (one, Vec::new()));
             return Ok((texts, found.collect()));
         }
@@ -147,22 +152,32 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
     let best = |found: &Translation| found.hypotheses.first().map(|best| best.text.clone());
     let best: Vec<String> = found.iter().map(|one| best(one).unwrap_or_default()).collect();
     let translations = divided.spaced(best.iter().map(String::as_str));
-    let sentences = divided.sentences().iter().zip(translations);
-    let warnings = text.warning.iter().map(|warning| warning.problem.clone());
+    let probabilities = found.iter().map(|one| one.hypotheses.first().map_or(1.0, probability));
+    let sentences = divided.sentences().iter().zip(translations).zip(probabilities);
+    let lost = divided.sentences().iter().zip(&best).filter_map(|(one, best)| lost(&one.source, best));
+    let warnings = text.warning.iter().cloned().chain(lost).map(|warning| warning.problem);
     Found {
         warnings: warnings.chain(told(&whole.warnings)).collect(),
         translations: (whole.hypotheses.into_iter())
             .map(|candidate| one(pipeline, candidate, alignments.next()))
             .collect(),
         sentences: sentences
-            .map(|(sentence, translation)| OneSentence {
+            .map(|((sentence, translation), probability)| OneSentence {
                 before: sentence.before.clone(),
-                source: sentence.text.clone(),
+                source: sentence.source.clone(),
                 translation,
+                probability,
             })
             .collect(),
         after: divided.after().to_owned(),
     }
+}
+
+/// The geometric mean of the probabilities of the tokens.
+fn probability(candidate: &Candidate) -> f64 {
+    let log_probs = &candidate.token_log_probs;
+    let sum: f64 = log_probs.iter().map(|&log_prob| f64::from(log_prob)).sum();
+    if log_probs.is_empty() { 1.0 } else { (sum / log_probs.len() as f64).exp() }
 }
 
 fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_document as document;
+use attentive_document::{self as document, Segmentation, Split};
 use attentive_pipeline::service::{Client, Service};
 use attentive_pipeline::{Demands, Translation, joined};
 use axum::body::Bytes;
@@ -17,7 +17,7 @@ use crate::api::openai::failed;
 use crate::api::reply;
 use crate::app::Shared;
 use crate::desk::Stop;
-use crate::divided::Divided;
+use crate::divided::{Divided, restored};
 use crate::language::Language;
 use crate::models::Model;
 use crate::problem::Problem;
@@ -121,15 +121,17 @@ pub(super) async fn answer(
 ) -> Result<Response, Problem> {
     let options = options(&app, &model, &wanted)?;
     let (reader, limits) = (Arc::clone(&model), app.config.limits);
+    // What was sent of a stream cannot be changed.
+    let keep_placeables = !wanted.stream;
+    let how = Segmentation { keep_placeables, ..model.pipeline().segmentation(Split::Sentences) };
     let read = move |stop: &Stop| {
         let most = limits.most_texts();
         let texts = vec![text_of(&reader, turns)?];
-        let divided = Divided::read(&reader, texts, true, Demands::default(), most, stop)?;
+        let divided = Divided::read(&reader, texts, Some(how), Demands::default(), most, stop)?;
         let sentences = reader.read(&divided.requests, &options, &limits)?;
-        let text = divided.texts.into_iter().next().map(|text| text.divided);
-        Ok((text.unwrap_or_default(), sentences))
+        Ok((divided.texts, sentences))
     };
-    let (text, sentences) = app.desk.ask(client, read).await?;
+    let (texts, sentences) = app.desk.ask(client, read).await?;
     let usage = Usage { prompt: sentences.tokens(), completion: 0 };
     let count = sentences.len();
     let mut answers = Answers::new(&model, Merge::Replace);
@@ -138,7 +140,7 @@ pub(super) async fn answer(
     if wanted.stream {
         let pieces = Pieces {
             head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
-            text,
+            text: texts.into_iter().next().map(|text| text.divided).unwrap_or_default(),
             done: vec![None; count],
             told: 0,
             written: String::new(),
@@ -148,8 +150,9 @@ pub(super) async fn answer(
         };
         return Ok(sse::response(app, visit, answers, count, pieces));
     }
-    let found = answers.all(count).await?;
+    let found = restored(&model, client, &texts, answers.all(count).await?).await?;
     let write = move |_: &Stop| {
+        let text = texts.into_iter().next().map(|text| text.divided).unwrap_or_default();
         let whole = joined::join(&text, &found);
         let head = Head::of(&model, "chatcmpl", "chat.completion");
         let choices = whole.hypotheses.iter().enumerate();

@@ -1,8 +1,10 @@
 //! The API of LibreTranslate 1.6 (github.com/LibreTranslate/LibreTranslate).
 
+mod files;
+
 use std::sync::Arc;
 
-use attentive_document::Split;
+use attentive_document::{FileFormat, Split};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use hyper::StatusCode;
@@ -15,7 +17,7 @@ use super::{OneOrMany, reply, warned};
 use crate::app::Shared;
 use crate::body::json_or_form;
 use crate::desk::Stop;
-use crate::language::{Detected, Language, detect, detect_among};
+use crate::language::{Detected, Language, detect_among};
 use crate::models::Model;
 use crate::problem::{Kind, Problem};
 use crate::texts::{Done, Form, Rendered, Texts, translate};
@@ -30,6 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(post_detect, preflight_detect))
         .routes(routes!(languages))
         .routes(routes!(settings))
+        .merge(files::routes())
 }
 
 /// A text or texts to translate.
@@ -131,10 +134,7 @@ fn choose(
         let model = app.models.translating(&source, target);
         return Ok((model.ok_or_else(|| unsupported(source.code()))?, None));
     }
-    let all = app.models.all();
-    let directions = all.iter().filter_map(|model| model.direction());
-    let sources = directions.filter(|direction| direction.target.base() == target.base());
-    let sources: Vec<Language> = sources.map(|direction| direction.source.clone()).collect();
+    let sources = app.models.sources(Some(target));
     let detected = detect_among(&texts.join("\n"), &sources).ok_or_else(|| unsupported(AUTO))?;
     let model = app.models.translating(&detected.language, target);
     Ok((model.ok_or_else(|| unsupported(AUTO))?, Some(detected)))
@@ -161,7 +161,7 @@ fn found(detected: &Detected) -> Value {
     json!({"confidence": detected.confidence, "language": detected.language.code()})
 }
 
-/// Detects the language of a text.
+/// Detects the language of a text, among those that the server translates.
 #[utoipa::path(post, path = "/detect", tag = "LibreTranslate", request_body = Detect,
     responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
 async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -171,7 +171,8 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
     let (texts, _) = required(asked.q, "q")?.into_texts();
     app.admit(&visit, "q", &texts)?;
-    let guess = move |_: &Stop| Ok(detect(&texts.join("\n")));
+    let sources = app.models.sources(None);
+    let guess = move |_: &Stop| Ok(detect_among(&texts.join("\n"), &sources));
     let guess = app.desk.ask(client, guess).await?;
     Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
 }
@@ -207,10 +208,12 @@ async fn settings(State(app): State<Shared>) -> Response {
         Some(language) => json!({"code": language.code(), "name": language.name()}),
         None => json!({"code": AUTO, "name": "Auto Detect"}),
     };
+    let formats = FileFormat::ALL.into_iter().flat_map(FileFormat::extensions);
+    let formats: Vec<String> = formats.map(|extension| format!(".{extension}")).collect();
     reply(&json!({
         "apiKeys": app.needs_key(),
         "charLimit": app.config.limits.characters,
-        "filesTranslation": false,
+        "filesTranslation": true,
         "frontendTimeout": 500,
         "keyRequired": app.needs_key(),
         "language": {
@@ -218,7 +221,7 @@ async fn settings(State(app): State<Shared>) -> Response {
             "target": entry(first.map(|direction| &direction.target)),
         },
         "suggestions": false,
-        "supportedFilesFormat": [],
+        "supportedFilesFormat": formats,
     }))
 }
 

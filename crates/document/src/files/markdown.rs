@@ -1,0 +1,258 @@
+//! Markdown.
+
+use std::ops::Range;
+
+use attentive_base::error::Result;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+
+use crate::markup::{Collector, Form};
+use crate::{Document, Segmentation, html};
+
+/// Divides the texts of paragraphs, headings, items and cells. Code, addresses, images and formulas are kept.
+pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+        | Options::ENABLE_MATH;
+    let events: Vec<_> = Parser::new_ext(source, options).into_offset_iter().collect();
+    let mut reader = Reader {
+        source,
+        events: &events,
+        tags: pairs_of_tags(&events),
+        how,
+        fits,
+        at: 0,
+        in_text: false,
+        open: Vec::new(),
+        collector: Collector::new(source, how, Form::Markdown, fits),
+    };
+    let mut next = 0;
+    while next < events.len() {
+        next = reader.take(next)?;
+    }
+    reader.block()?;
+    reader.collector.boundary(reader.at..source.len())?;
+    reader.collector.finish()
+}
+
+type Located<'a> = (Event<'a>, Range<usize>);
+
+struct Reader<'a> {
+    source: &'a str,
+    events: &'a [Located<'a>],
+    /// For each event that is an HTML tag, the number of its counterpart.
+    tags: Vec<Option<usize>>,
+    how: Segmentation,
+    fits: &'a dyn Fn(&str) -> bool,
+    /// The end of what was read.
+    at: usize,
+    /// True within a text.
+    in_text: bool,
+    /// The inline elements that are open: the number of their first event and the end tag that is written.
+    open: Vec<usize>,
+    collector: Collector<'a>,
+}
+
+impl Reader<'_> {
+    /// Reads event `number`, and returns the number of the next one.
+    fn take(&mut self, number: usize) -> Result<usize> {
+        let (event, range) = &self.events[number];
+        let range = range.clone();
+        match event {
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough) => {
+                self.begin(range.start)?;
+                let width = self.width(number);
+                self.open_element(number, range.start..range.start + width);
+            }
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough) => {
+                if let Some(start) = self.open.pop() {
+                    let width = self.width(start);
+                    self.close_element(number, start, range.end - width..range.end);
+                }
+            }
+            Event::Start(Tag::Link { link_type, .. }) => {
+                self.begin(range.start)?;
+                let end = self.end_of(number);
+                if end == number + 1 || matches!(link_type, LinkType::Autolink | LinkType::Email) {
+                    self.visible(range);
+                    return Ok(end + 1);
+                }
+                self.open_element(number, range.start..range.start + 1);
+            }
+            Event::End(TagEnd::Link) => {
+                if let Some(start) = self.open.pop() {
+                    self.end_link(number, start, range);
+                }
+            }
+            Event::Start(Tag::Image { .. }) => {
+                self.begin(range.start)?;
+                self.visible(range);
+                return Ok(self.end_of(number) + 1);
+            }
+            Event::Start(Tag::HtmlBlock) => {
+                self.block()?;
+                self.collector.boundary(self.at..range.start)?;
+                let inside = html::read(&self.source[range.clone()], self.how, self.fits)?;
+                self.collector.append(inside)?;
+                self.at = range.end;
+                return Ok(self.end_of(number) + 1);
+            }
+            Event::Start(Tag::CodeBlock(_) | Tag::MetadataBlock(_)) => {
+                self.block()?;
+                return Ok(self.end_of(number) + 1);
+            }
+            Event::Text(text) => {
+                self.begin(range.start)?;
+                self.collector.run.text(text, range.clone());
+                self.at = range.end;
+            }
+            Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_) | Event::FootnoteReference(_) => {
+                self.begin(range.start)?;
+                self.visible(range);
+            }
+            Event::InlineHtml(tag) => self.tag(number, tag, range)?,
+            Event::SoftBreak => {
+                self.collector.run.text("\n", range.clone());
+                self.at = range.end;
+            }
+            Event::HardBreak => {
+                self.collector.run.line_break(range.clone());
+                self.at = range.end;
+            }
+            Event::Start(_) | Event::End(_) | Event::Rule | Event::TaskListMarker(_) | Event::Html(_) => {
+                self.block()?;
+            }
+        }
+        Ok(number + 1)
+    }
+
+    /// Begins a text at `start`, unless one was begun before.
+    fn begin(&mut self, start: usize) -> Result<()> {
+        if !self.in_text {
+            self.collector.boundary(self.at..start)?;
+            self.in_text = true;
+        }
+        Ok(())
+    }
+
+    /// Ends the text.
+    fn block(&mut self) -> Result<()> {
+        self.in_text = false;
+        self.collector.end_run()
+    }
+
+    fn visible(&mut self, range: Range<usize>) {
+        self.collector.run.visible(range.clone());
+        self.at = range.end;
+    }
+
+    fn open_element(&mut self, number: usize, range: Range<usize>) {
+        let end = self.end_of(number);
+        self.collector.run.open(range.clone(), number, Some(end));
+        self.open.push(number);
+        self.at = range.end;
+    }
+
+    fn close_element(&mut self, number: usize, start: usize, range: Range<usize>) {
+        self.collector.run.close(range.clone(), number, Some(start));
+        self.at = range.end;
+    }
+
+    /// Ends a link. One that is named by its text keeps the name.
+    fn end_link(&mut self, number: usize, start: usize, range: Range<usize>) {
+        let (Event::Start(Tag::Link { link_type, .. }), _) = &self.events[start] else { return };
+        let label = || &self.source[range.start + 1..self.at];
+        let own = match link_type {
+            LinkType::Shortcut | LinkType::ShortcutUnknown => Some(format!("][{}]", label())),
+            LinkType::Collapsed | LinkType::CollapsedUnknown => Some(format!("][{}]", label())),
+            _ => None,
+        };
+        match own {
+            Some(own) => self.collector.run.close_as(self.at..range.end, own, number, Some(start)),
+            None => self.collector.run.close(self.at..range.end, number, Some(start)),
+        }
+        self.at = range.end;
+    }
+
+    fn tag(&mut self, number: usize, tag: &str, range: Range<usize>) -> Result<()> {
+        self.begin(range.start)?;
+        let run = &mut self.collector.run;
+        match self.tags[number] {
+            Some(other) if other > number => run.open(range.clone(), number, Some(other)),
+            Some(other) => run.close(range.clone(), number, Some(other)),
+            None if name_of(tag).eq_ignore_ascii_case("img") => run.visible(range.clone()),
+            None => run.hidden(range.clone()),
+        }
+        self.at = range.end;
+        Ok(())
+    }
+
+    /// The number of characters of the mark of an element.
+    fn width(&self, number: usize) -> usize {
+        let (event, range) = &self.events[number];
+        let source = &self.source[range.clone()];
+        match event {
+            Event::Start(Tag::Strong) => 2,
+            Event::Start(Tag::Strikethrough) => {
+                source.bytes().take_while(|&byte| byte == b'~').count().min(2)
+            }
+            _ => 1,
+        }
+    }
+
+    /// The number of the end of the element that begins at event `number`.
+    fn end_of(&self, number: usize) -> usize {
+        let mut depth = 0;
+        for (place, (event, _)) in self.events.iter().enumerate().skip(number) {
+            match event {
+                Event::Start(_) => depth += 1,
+                Event::End(_) => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return place;
+            }
+        }
+        self.events.len() - 1
+    }
+}
+
+/// The counterparts of HTML tags within the same text.
+fn pairs_of_tags(events: &[Located<'_>]) -> Vec<Option<usize>> {
+    const DEEPEST: usize = 64;
+    let mut pairs = vec![None; events.len()];
+    // With the number of the elements of Markdown around it.
+    let mut open: Vec<(usize, String, usize)> = Vec::new();
+    let mut depth = 0;
+    for (number, (event, _)) in events.iter().enumerate() {
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => {
+                depth -= 1;
+                open.retain(|&(.., around)| around <= depth);
+            }
+            Event::InlineHtml(tag) if tag.starts_with("</") => {
+                let name = name_of(tag);
+                let same = |(_, other, around): &(usize, String, usize)| *other == name && *around == depth;
+                if let Some(place) = open.iter().rposition(same) {
+                    (pairs[open[place].0], pairs[number]) = (Some(number), Some(open[place].0));
+                    open.truncate(place);
+                }
+            }
+            Event::InlineHtml(tag) if !tag.ends_with("/>") && open.len() < DEEPEST => {
+                open.push((number, name_of(tag), depth));
+            }
+            _ => {}
+        }
+    }
+    pairs
+}
+
+fn name_of(tag: &str) -> String {
+    let inside = tag.trim_start_matches(['<', '/']);
+    let name = inside.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
+    name.to_ascii_lowercase()
+}

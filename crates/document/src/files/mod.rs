@@ -1,0 +1,170 @@
+//! Formats of files.
+
+mod json;
+mod markdown;
+mod po;
+mod subtitles;
+mod xliff;
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use attentive_base::error::{Error, Result};
+
+use super::{Document, Segmentation, Split, XmlTags, html, plain, xml};
+
+/// A format of files that can be translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    /// Plain text.
+    Text,
+    Html,
+    Xml,
+    /// XLIFF 1.2 and 2: translations are put into empty or missing targets.
+    Xliff,
+    /// SubRip subtitles.
+    Srt,
+    /// WebVTT subtitles.
+    Vtt,
+    /// CommonMark, with GitHub's tables, task lists and footnotes.
+    Markdown,
+    /// gettext's catalogs: translations are put into empty `msgstr`.
+    Po,
+    /// JSON, of which the strings are translated, but not the keys.
+    Json,
+}
+
+impl FileFormat {
+    /// All formats.
+    pub const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Html,
+        Self::Xml,
+        Self::Xliff,
+        Self::Srt,
+        Self::Vtt,
+        Self::Markdown,
+        Self::Po,
+        Self::Json,
+    ];
+
+    /// Returns the extensions of file names in this format, without the dot, the usual one first.
+    pub fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Text => &["txt"],
+            Self::Html => &["html", "htm", "xhtml"],
+            Self::Xml => &["xml"],
+            Self::Xliff => &["xliff", "xlf"],
+            Self::Srt => &["srt"],
+            Self::Vtt => &["vtt"],
+            Self::Markdown => &["md", "markdown"],
+            Self::Po => &["po", "pot"],
+            Self::Json => &["json", "arb"],
+        }
+    }
+
+    /// Returns the media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; charset=utf-8",
+            Self::Html => "text/html; charset=utf-8",
+            Self::Xml => "application/xml",
+            Self::Xliff => "application/xliff+xml",
+            Self::Srt => "application/x-subrip",
+            Self::Vtt => "text/vtt; charset=utf-8",
+            Self::Markdown => "text/markdown; charset=utf-8",
+            Self::Po => "text/x-gettext-translation; charset=utf-8",
+            Self::Json => "application/json",
+        }
+    }
+
+    /// Returns the format of the file `path` by its extension, in any case; `None` for others.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        Self::of_extension(extension)
+    }
+
+    fn of_extension(extension: &str) -> Option<Self> {
+        let is = |one: &&str| extension.eq_ignore_ascii_case(one);
+        Self::ALL.into_iter().find(|format| format.extensions().iter().any(is))
+    }
+
+    /// Returns the extensions of all formats, as a message names them.
+    pub fn listed() -> String {
+        let all = Self::ALL.iter().map(|format| format!("`.{}`", format.extensions()[0]));
+        all.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Where texts of the format are divided.
+    fn split(self) -> Split {
+        match self {
+            // Line breaks mean nothing in them.
+            Self::Html | Self::Xml | Self::Xliff | Self::Markdown | Self::Srt | Self::Vtt => {
+                Split::Paragraphs
+            }
+            Self::Text | Self::Po | Self::Json => Split::Sentences,
+        }
+    }
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.extensions()[0])
+    }
+}
+
+impl FromStr for FileFormat {
+    type Err = Error;
+
+    /// Reads an extension, with or without the dot.
+    fn from_str(name: &str) -> Result<Self> {
+        Self::of_extension(name.trim_start_matches('.')).ok_or_else(|| {
+            Error::usage(
+                format!("`{name}` is not a format of files that can be translated"),
+                format!("use one of {}, or save the file in one of them", Self::listed()),
+            )
+        })
+    }
+}
+
+impl Document {
+    /// Reads a file of `format`. Its texts are divided into sentences.
+    ///
+    /// What is not text of the format stays as it is, byte for byte: markup, times, keys, comments.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if `source` is not of the format, with line and column.
+    pub fn file(
+        source: &str,
+        format: FileFormat,
+        how: impl Into<Segmentation>,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let how = Segmentation { split: format.split(), ..how.into() };
+        match format {
+            FileFormat::Text => Ok(plain::read(source, how, &fits)),
+            FileFormat::Html => html::read(source, how, &fits),
+            FileFormat::Xml => xml::read(source, how, &XmlTags::default(), &fits),
+            FileFormat::Xliff => xliff::read(source, how, &fits),
+            FileFormat::Srt => subtitles::read(source, subtitles::Kind::Srt, how, &fits),
+            FileFormat::Vtt => subtitles::read(source, subtitles::Kind::WebVtt, how, &fits),
+            FileFormat::Markdown => markdown::read(source, how, &fits),
+            FileFormat::Po => po::read(source, how, &fits),
+            FileFormat::Json => json::read(source, how, &fits),
+        }
+    }
+}
+
+/// The error of a file that is not of its format.
+fn broken(format: &str, line: usize, problem: &str) -> Error {
+    Error::usage(
+        format!("this is not {format}: line {line}: {problem}"),
+        "mend it there, or name the format that the file has",
+    )
+}
+
+/// The lines of `source`, each with its line break, and the byte at which it begins.
+fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
+    source.split_inclusive('\n').map(|line| (line.as_ptr() as usize - source.as_ptr() as usize, line))
+}

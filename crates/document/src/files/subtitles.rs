@@ -1,0 +1,160 @@
+//! Subtitles: SubRip and WebVTT.
+
+use std::ops::Range;
+
+use attentive_base::error::Result;
+
+use super::lines;
+use crate::markup::{Collector, Form};
+use crate::{Document, Segmentation};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Srt,
+    WebVtt,
+}
+
+/// Divides the texts of the subtitles. A sentence may go on in the next line of a subtitle, but not in the next
+/// subtitle.
+pub(super) fn read(
+    source: &str,
+    kind: Kind,
+    how: Segmentation,
+    fits: &dyn Fn(&str) -> bool,
+) -> Result<Document> {
+    let form = match kind {
+        Kind::Srt => Form::Subtitle,
+        Kind::WebVtt => Form::WebVtt,
+    };
+    let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
+    let (mut in_text, mut in_note, mut begun) = (false, false, false);
+    for (at, line) in lines(source) {
+        let text = line.trim_end_matches(['\n', '\r']);
+        let whole = at..at + line.len();
+        if text.trim().is_empty() {
+            (in_text, in_note, begun) = (false, false, false);
+            reader.collector.boundary(whole)?;
+        } else if in_text {
+            reader.line(source, at..at + text.len(), begun, at + line.len())?;
+            begun = true;
+        } else {
+            let is_note = |name: &str| text == name || text.starts_with(&format!("{name} "));
+            in_note |= kind == Kind::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
+            in_text = !in_note && text.contains("-->");
+            reader.collector.boundary(whole)?;
+        }
+    }
+    reader.collector.finish()
+}
+
+struct Reader<'a> {
+    kind: Kind,
+    /// The number of tags so far.
+    tags: usize,
+    collector: Collector<'a>,
+}
+
+impl Reader<'_> {
+    /// Takes the line `range` of a subtitle, whose line break ends at `end`.
+    fn line(&mut self, source: &str, range: Range<usize>, begun: bool, end: usize) -> Result<()> {
+        let line = &source[range.clone()];
+        let speaks = line.trim_start().starts_with(['-', '–', '—']);
+        if begun && speaks {
+            // Another person's words.
+            self.collector.end_run()?;
+        }
+        let tags = tags(line, self.kind);
+        let pairs = pairs(line, &tags);
+        let first = self.tags;
+        self.tags += tags.len();
+        let mut at = 0;
+        for (number, tag) in tags.iter().enumerate() {
+            self.text(&line[at..tag.start], range.start + at);
+            at = tag.end;
+            let place = range.start + tag.start..range.start + tag.end;
+            let run = &mut self.collector.run;
+            match pairs[number] {
+                Some(other) if other > number => run.open(place, first + number, Some(first + other)),
+                Some(other) => run.close(place, first + number, Some(first + other)),
+                None => run.hidden(place),
+            }
+        }
+        self.text(&line[at..], range.start + at);
+        if end > range.end {
+            self.collector.run.line_break(range.end..end);
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str, at: usize) {
+        if !text.is_empty() {
+            let read = if self.kind == Kind::WebVtt { decoded(text) } else { text.to_owned() };
+            self.collector.run.text(&read, at..at + text.len());
+        }
+    }
+}
+
+/// The tags of a line: elements, and in SubRip styles in braces.
+fn tags(line: &str, kind: Kind) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = line[at..].find(['<', '{']).map(|start| at + start) {
+        let rest = &line[start..];
+        let close = if rest.starts_with('<') { '>' } else { '}' };
+        let end = rest.find(close).map(|end| start + end + 1);
+        let is_tag = |inside: &str| match kind {
+            _ if close == '}' => kind == Kind::Srt && inside.starts_with('\\'),
+            Kind::WebVtt => true,
+            Kind::Srt => {
+                let name = inside.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+                ["i", "b", "u", "s", "font"].iter().any(|one| name.eq_ignore_ascii_case(one))
+            }
+        };
+        at = match end {
+            Some(end) if is_tag(&line[start + 1..end - 1]) => {
+                found.push(start..end);
+                end
+            }
+            _ => start + 1,
+        };
+    }
+    found
+}
+
+/// For each tag, the number of its counterpart.
+fn pairs(line: &str, tags: &[Range<usize>]) -> Vec<Option<usize>> {
+    const DEEPEST: usize = 64;
+    let mut pairs = vec![None; tags.len()];
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for (number, tag) in tags.iter().enumerate() {
+        let Some(inside) = line[tag.clone()].strip_prefix('<') else { continue };
+        let end = inside.strip_prefix('/');
+        let name = end.unwrap_or(inside).split([' ', '.', '>', '\t']).next().unwrap_or_default();
+        let same = |(_, other): &(usize, &str)| other.eq_ignore_ascii_case(name);
+        if end.is_none() {
+            if open.len() < DEEPEST {
+                open.push((number, name));
+            }
+        } else if let Some(place) = open.iter().rposition(same) {
+            (pairs[open[place].0], pairs[number]) = (Some(number), Some(open[place].0));
+            open.truncate(place);
+        }
+    }
+    pairs
+}
+
+/// WebVTT's text with characters in place of its references.
+fn decoded(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (reference, c) in [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&nbsp;", "\u{a0}"),
+        ("&lrm;", "\u{200e}"),
+        ("&rlm;", "\u{200f}"),
+        ("&amp;", "&"),
+    ] {
+        text = text.replace(reference, c);
+    }
+    text
+}

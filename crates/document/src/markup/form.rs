@@ -1,0 +1,106 @@
+//! How text is written into a document.
+
+/// The format that a text is part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// HTML or XML, in which some characters are written as references.
+    #[default]
+    Markup,
+    Plain,
+    /// A string of JSON, without its quotation marks.
+    Json,
+    /// A string of a PO file, without its quotation marks.
+    Po,
+    Markdown,
+    /// A line of subtitles, which must not be blank or contain an arrow.
+    Subtitle,
+    /// The same with references, as in WebVTT.
+    WebVtt,
+}
+
+impl Form {
+    /// True if a blank line ends the text.
+    pub(super) fn ends_at_blank_lines(self) -> bool {
+        matches!(self, Self::Markdown | Self::Subtitle | Self::WebVtt)
+    }
+
+    /// Appends `text`, which follows other text in `out`.
+    pub(super) fn write(self, text: &str, out: &mut String) {
+        for c in text.chars() {
+            self.push(c, out);
+        }
+    }
+
+    /// True if special characters of placeables are written as those of other text. Elsewhere, placeables are
+    /// markup of their own, such as addresses.
+    pub(super) fn has_references(self) -> bool {
+        matches!(self, Self::Markup | Self::Json | Self::Po | Self::WebVtt)
+    }
+
+    /// `text` as it is written where nothing stands before it in its line.
+    pub(crate) fn escaped(self, text: &str) -> String {
+        if !self.has_references() {
+            return text.to_owned();
+        }
+        let mut out = String::new();
+        self.write(text, &mut out);
+        out
+    }
+
+    fn push(self, c: char, out: &mut String) {
+        match (self, c) {
+            (Self::Markup | Self::Markdown | Self::WebVtt, c) if is_forbidden(c) => {}
+            (Self::Markdown | Self::Subtitle | Self::WebVtt, '\n' | '\r') => out.push(' '),
+            (Self::Markup | Self::WebVtt, '&') => out.push_str("&amp;"),
+            (Self::Markup | Self::WebVtt, '<') => out.push_str("&lt;"),
+            (Self::Markup | Self::WebVtt, '>') => out.push_str("&gt;"),
+            // XML does not know HTML's `&nbsp;`.
+            (Self::Markup, '\u{a0}') => out.push_str("&#160;"),
+            (Self::Json, '"') => out.push_str("\\\""),
+            (Self::Json | Self::Po, '\\') => out.push_str("\\\\"),
+            (Self::Json | Self::Po, '\n') => out.push_str("\\n"),
+            (Self::Json | Self::Po, '\r') => out.push_str("\\r"),
+            (Self::Json | Self::Po, '\t') => out.push_str("\\t"),
+            (Self::Json, c) if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            (Self::Po, '"') => out.push_str("\\\""),
+            (Self::Po, c) if c.is_control() => {}
+            (Self::Markdown, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '|' | '~' | '$') => {
+                out.push('\\');
+                out.push(c);
+            }
+            (Self::Markdown, '&') => out.push_str("&amp;"),
+            (Self::Markdown, '#' | '>' | '+' | '-' | '=' | ':') if begins_line(out) => {
+                out.push('\\');
+                out.push(c);
+            }
+            (Self::Markdown, '.' | ')') if ends_in_number_of_line(out) => {
+                out.push('\\');
+                out.push(c);
+            }
+            // An arrow divides times.
+            (Self::Subtitle, '>') if out.ends_with("--") => out.push('→'),
+            (_, c) => out.push(c),
+        }
+    }
+}
+
+/// The last line of `out`.
+fn line(out: &str) -> &str {
+    out.rsplit('\n').next().unwrap_or_default()
+}
+
+fn begins_line(out: &str) -> bool {
+    line(out).trim().is_empty()
+}
+
+/// True if the last line is a number, which a mark would make the number of a list.
+fn ends_in_number_of_line(out: &str) -> bool {
+    let line = line(out).trim();
+    !line.is_empty() && line.len() < 10 && line.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// True for characters that documents must not have.
+pub(super) fn is_forbidden(c: char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{7f}'..='\u{9f}')
+        || matches!(c, '\u{fffe}' | '\u{ffff}')
+}

@@ -1,0 +1,214 @@
+//! Placeables: parts of a text that are no language, and stay as they are. Placeholders of programs, tags in
+//! plain text, addresses, markers of lists.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A part of a text that is not translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placeable {
+    pub(super) range: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+impl Placeable {
+    /// This placeable as its place is counted in the part `range` of the text.
+    pub(super) fn within(&self, range: &Range<usize>) -> Self {
+        let place = |at: usize| at.clamp(range.start, range.end) - range.start;
+        Self { range: place(self.range.start)..place(self.range.end), kind: self.kind }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A start tag with a counterpart after it.
+    Open,
+    /// An end tag with a counterpart before it.
+    Close,
+    /// Anything else.
+    Other,
+}
+
+/// Returns the parts of `text` that are no language, in order.
+///
+/// ```
+/// use attentive_document::placeables;
+///
+/// let text = "Hello {name}, see https://a.example/x?y=1. %d of %1$s";
+/// assert_eq!(placeables(text), ["{name}", "https://a.example/x?y=1", "%d", "%1$s"]);
+/// ```
+pub fn placeables(text: &str) -> Vec<&str> {
+    find(text, Markers::Each).into_iter().map(|found| &text[found.range]).collect()
+}
+
+/// Returns the [placeables] of `text` but markers of lists at the beginnings of its lines.
+pub fn placeholders(text: &str) -> Vec<&str> {
+    find(text, Markers::None).into_iter().map(|found| &text[found.range]).collect()
+}
+
+/// Addresses. The marks after them that belong to the text around them are matched, too, and taken away later.
+/// Scripts without blanks end them.
+const ADDRESSES: [&str; 5] = [
+    r"(?i:https?|ftps?|sftp|wss?|file|git|ssh|irc|magnet|data)://[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
+    r"(?-u:\b)(?i:mailto|tel|sms|urn|xmpp):[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
+    r"(?-u:\b)(?i:www)\.[^\s<>\x22“”„«».\u{2e80}-\u{ffef}]+\.[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
+    // A domain with a path.
+    r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+[a-z]{2,12}/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*",
+    r"[A-Za-z0-9_.%+-]{1,64}@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}",
+];
+
+const OTHERS: [&str; 19] = [
+    // Members of social networks.
+    r"(?-u:\B)@\w[\w.-]*\w(?:@[\w-]+(?:\.[\w-]+)+)?",
+    // Templates: {{a.b}} {% if %} {# note #} ${x} #{x} %{x} @{x} {name} {0:.2f} {} {$x}
+    r"\{\{[^{}\n]*\}\}\}?",
+    r"\{%[^%\n]*%\}",
+    r"\{#[^#\n]*#\}",
+    r"[$#%@]\{[^{}\n]*\}",
+    r"\{[\w$.:\[\]!\\&<>+#-]*\}",
+    // Forms of messages by number or gender, which ICU's formatter reads: {n, plural, one {# man} other {# men}}
+    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout)\b[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}",
+    // Variables of Windows; Python: %(name)s
+    r"(?-u:\B)%[A-Z][A-Z0-9_]+%",
+    r"%\(\w+\)[#0+-]*\d{0,4}(?:\.\d{1,4})?[a-zA-Z]",
+    // printf: %s %1$s %-5.2lf %@; percent signs; Qt: %1 %L1
+    r"%(?:\d{1,2}\$)?[#0'+-]{0,4}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?(?:hh|ll|[hlqjztL])?[diouxXeEfFgGaAcsSpn@]",
+    "%%",
+    r"(?-u:\B)%L?[1-9][0-9]?",
+    r"(?-u:\B)\$[A-Za-z_]\w*",
+    // Entities and tags in plain text: &nbsp; <0> </0> <br/> <a href="x">
+    r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+    r"</[A-Za-z0-9][\w:.-]*\s*>",
+    r#"<[A-Za-z0-9][\w:.-]*(?:\s+[\w:.-]+(?:\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>=]+))?)*\s*/?>"#,
+    // Styles of subtitles.
+    r"\{\\[^{}\n]*\}",
+    // Emoji by name.
+    r"(?-u:\B):[a-z][a-z0-9_+-]*:",
+    // Markers of lists within a line.
+    r"(?-u:\B)\((?:[a-z]|\d{1,3}|[ivx]{2,4})\)",
+];
+
+/// A marker of a list at the beginning of a line, and the blanks after it.
+const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}[.)]|[a-z]\)|[ivx]{1,4}\)|\((?:[a-z]|\d{1,3}|[ivx]{1,4})\))[^\S\n]+";
+
+static ALL: LazyLock<Regex> = LazyLock::new(|| {
+    let addresses = ADDRESSES.join("|");
+    let others = OTHERS.join("|");
+    Regex::new(&format!("(?P<address>{addresses})|{others}")).expect("the patterns are valid")
+});
+
+static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(MARKER).expect("the pattern is valid"));
+
+/// The lines that may begin with the marker of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Markers {
+    None,
+    First,
+    Each,
+}
+
+/// The placeables of `text`, in order.
+pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
+    let mut first: Vec<Range<usize>> = match markers {
+        Markers::None => Vec::new(),
+        Markers::First => {
+            marker_ranges(text).take_while(|range| text[..range.start].trim().is_empty()).take(1).collect()
+        }
+        Markers::Each => marker_ranges(text).collect(),
+    };
+    let others = if may_have_more(text) { matches(text) } else { Vec::new() };
+    first.retain(|marker| others.iter().all(|other| other.end <= marker.start || marker.end <= other.start));
+    let mut ranges = [first, others].concat();
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut found: Vec<_> = ranges.into_iter().map(|range| Placeable { range, kind: Kind::Other }).collect();
+    pair(text, &mut found);
+    found
+}
+
+fn marker_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    FIRST.find_iter(text).map(|marker| {
+        let end = marker.start() + marker.as_str().trim_end().len();
+        end - marker.as_str().trim().len()..end
+    })
+}
+
+/// The matches of [`ALL`] that are placeables.
+fn matches(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(groups) = ALL.captures_at(text, at) {
+        let Some(whole) = groups.get(0) else { break };
+        let range = whole.range();
+        let end =
+            if groups.name("address").is_some() { end_of_address(text, range.clone()) } else { range.end };
+        // "50%" and a letter after it are no placeholder.
+        let is_percentage = whole.as_str().starts_with('%')
+            && whole.as_str() != "%%"
+            && found.last().is_none_or(|last| last.end < range.start)
+            && text[..range.start].ends_with(char::is_numeric);
+        if end > range.start && !is_percentage {
+            at = end;
+            found.push(range.start..end);
+        } else {
+            at = range.start + text[range.start..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    found
+}
+
+/// Whether `text` has any of the characters of which each placeable has one.
+fn may_have_more(text: &str) -> bool {
+    let www = || text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"www."));
+    text.contains(['%', '{', '$', '<', '&', '@', ':', '/', '(']) || www()
+}
+
+/// The end of the address `text[range]` without the marks after it, and without brackets that are not opened
+/// in it.
+fn end_of_address(text: &str, range: Range<usize>) -> usize {
+    let mut kept = &text[range.clone()];
+    let mut surplus = [('(', ')'), ('[', ']'), ('{', '}')]
+        .map(|(open, close)| (close, kept.matches(close).count().saturating_sub(kept.matches(open).count())));
+    while let Some(last) = kept.chars().next_back() {
+        let bracket = surplus.iter_mut().find(|(close, _)| *close == last);
+        let is_outside = match bracket {
+            Some((_, surplus)) => {
+                let is_outside = *surplus > 0;
+                *surplus = surplus.saturating_sub(1);
+                is_outside
+            }
+            None => ".,;:!?…'’*_。，、！？；：）」』".contains(last),
+        };
+        if !is_outside {
+            break;
+        }
+        kept = &kept[..kept.len() - last.len_utf8()];
+    }
+    range.start + kept.len()
+}
+
+/// Finds the counterparts of tags.
+fn pair(text: &str, found: &mut [Placeable]) {
+    const DEEPEST: usize = 64;
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for number in 0..found.len() {
+        let tag = &text[found[number].range.clone()];
+        let Some(inside) = tag.strip_prefix('<').and_then(|tag| tag.strip_suffix('>')) else { continue };
+        if inside.ends_with('/') {
+            continue;
+        }
+        let end = inside.strip_prefix('/');
+        let name = end.unwrap_or(inside).split(char::is_whitespace).next().unwrap_or_default();
+        if end.is_none() {
+            // Deeper ones are kept, but by themselves.
+            if open.len() < DEEPEST {
+                open.push((number, name));
+            }
+        } else if let Some(place) = open.iter().rposition(|(_, other)| *other == name) {
+            found[open[place].0].kind = Kind::Open;
+            found[number].kind = Kind::Close;
+            open.truncate(place);
+        }
+    }
+}

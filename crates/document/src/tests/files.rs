@@ -1,0 +1,298 @@
+//! Tests of the formats of files.
+
+use attentive_base::random::Random;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::random_markup::{count, random_translation};
+use super::{identity, texts};
+use crate::{Document, FileFormat, Split, Translated};
+
+fn read(source: &str, format: FileFormat) -> Document {
+    Document::file(source, format, Split::default(), |_| true)
+        .unwrap_or_else(|error| panic!("{error}: {source}"))
+}
+
+fn shouted(document: &Document) -> String {
+    let translations: Vec<Translated> = identity(document)
+        .into_iter()
+        .map(|one| Translated { text: one.text.to_uppercase(), ..one })
+        .collect();
+    document.render(&translations)
+}
+
+fn check(format: FileFormat, source: &str, expected_texts: &[&str], expected: &str) {
+    let document = read(source, format);
+    assert_eq!(texts(&document), expected_texts, "{source}");
+    assert_eq!(shouted(&document), expected, "{source}");
+}
+
+#[test]
+fn subtitles_keep_numbers_times_and_tags() {
+    check(
+        FileFormat::Srt,
+        "\u{feff}1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Hello</i> there,\r\nyou two.\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n{\\an8}- Who? - Me.\r\n- Go on!\r\n\r\n",
+        &["Hello there, you two.", "Who?", "- Me.", "Go on!"],
+        "\u{feff}1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>HELLO</i> THERE,\r\nYOU TWO.\r\n\r\n2\r\n00:00:03,000 --> 00:00:04,000\r\n{\\an8}- WHO? - ME.\r\n- GO ON!\r\n\r\n",
+    );
+    check(
+        FileFormat::Vtt,
+        "WEBVTT - a film\n\nNOTE do not read --> this\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>R&amp;D is <c.loud>fun</c>\n\nSTYLE\n::cue { color: red }\n",
+        &["R&D is fun"],
+        "WEBVTT - a film\n\nNOTE do not read --> this\n\nintro\n00:01.000 --> 00:02.000 align:start\n<v Ann>R&amp;D IS <c.loud>FUN</c>\n\nSTYLE\n::cue { color: red }\n",
+    );
+}
+
+#[test]
+fn catalogs_are_filled_where_they_are_empty() {
+    let source = "# c\nmsgid \"\"\nmsgstr \"\"\n\"Language: de\\n\"\n\n#: a.c:1\n#, c-format\nmsgid \"Open \\\"%s\\\"\"\nmsgstr \"\"\n\nmsgctxt \"menu\"\nmsgid \"\"\n\"Two\\n\"\n\"lines\"\nmsgstr \"\"\n\nmsgid \"done\"\nmsgstr \"fertig\"\n\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"\"\nmsgstr[1] \"\"\n\n#~ msgid \"old\"\n#~ msgstr \"\"\n";
+    let document = read(source, FileFormat::Po);
+    assert_eq!(texts(&document), ["Open \"\"", "Two", "lines", "file", "files"]);
+    let shouted = shouted(&document);
+    for part in [
+        "msgid \"Open \\\"%s\\\"\"\nmsgstr \"OPEN \\\"%s\\\"\"",
+        "\"lines\"\nmsgstr \"TWO\\nLINES\"",
+        "msgstr \"fertig\"",
+        "msgstr[0] \"%d FILE\"\nmsgstr[1] \"%d FILES\"",
+        "\"Language: de\\n\"\n",
+        "#~ msgstr \"\"\n",
+    ] {
+        assert!(shouted.contains(part), "{part}: {shouted}");
+    }
+}
+
+#[test]
+fn strings_of_json_are_translated_and_keys_are_not() {
+    check(
+        FileFormat::Json,
+        "{\n  \"title\": \"Hello {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"a \\\"b\\\" \\u00fc\", null, \"10:30\"],\n  \"m\": {\"message\": \"text\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
+        &["Hello!", "a \"b\" ü", "text"],
+        "{\n  \"title\": \"HELLO {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"A \\\"B\\\" Ü\", null, \"10:30\"],\n  \"m\": {\"message\": \"TEXT\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
+    );
+}
+
+#[test]
+fn targets_of_xliff_are_filled_where_they_are_empty() {
+    check(
+        FileFormat::Xliff,
+        "<?xml version=\"1.0\"?>\n<xliff version=\"1.2\"><file><body>\n<trans-unit id=\"1\"><source>Open <g id=\"1\">file</g> <x id=\"2\"/></source></trans-unit>\n<trans-unit id=\"2\"><source>Done</source><target>Fertig</target></trans-unit>\n<trans-unit id=\"3\"><source>No &amp; yes</source><target state=\"new\"/><note>n</note></trans-unit>\n<trans-unit id=\"4\" translate=\"no\"><source>Kept</source></trans-unit>\n</body></file></xliff>\n",
+        &["Open file", "No & yes"],
+        "<?xml version=\"1.0\"?>\n<xliff version=\"1.2\"><file><body>\n<trans-unit id=\"1\"><source>Open <g id=\"1\">file</g> <x id=\"2\"/></source><target>OPEN <g id=\"1\">FILE</g> <x id=\"2\"/></target></trans-unit>\n<trans-unit id=\"2\"><source>Done</source><target>Fertig</target></trans-unit>\n<trans-unit id=\"3\"><source>No &amp; yes</source><target state=\"new\">NO &amp; YES</target><note>n</note></trans-unit>\n<trans-unit id=\"4\" translate=\"no\"><source>Kept</source></trans-unit>\n</body></file></xliff>\n",
+    );
+    check(
+        FileFormat::Xliff,
+        "<xliff version=\"2.0\"><file id=\"f\"><unit id=\"1\"><segment><source>A <ph id=\"1\"/>dog <pc id=\"2\">runs</pc>.</source></segment></unit></file></xliff>",
+        &["A dog runs."],
+        "<xliff version=\"2.0\"><file id=\"f\"><unit id=\"1\"><segment><source>A <ph id=\"1\"/>dog <pc id=\"2\">runs</pc>.</source><target>A <ph id=\"1\"/>DOG <pc id=\"2\">RUNS</pc>.</target></segment></unit></file></xliff>",
+    );
+}
+
+#[test]
+fn markdown_keeps_its_structure() {
+    check(
+        FileFormat::Markdown,
+        "---\ntitle: x\n---\n# A *big* title {#id}\n\nText with `code`, a [link](https://a.example \"t\") and\na [name].\n\n- [ ] one\n- two **three**\n  four\n\n> quoted\n> lines\n\n```sh\nnot this\n```\n\n| a | b |\n|---|---|\n| c d | `e` |\n\n<p align=\"center\">centered <b>text</b></p>\n\n![image](x.png) 1\\. no list \\* x[^1]\n\n[^1]: a note\n\n[name]: https://b.example\n",
+        &[
+            "A big title",
+            "Text with, a link and a name.",
+            "one",
+            "two three four",
+            "quoted lines",
+            "a",
+            "b",
+            "c d",
+            "centered text",
+            "1. no list * x",
+            "a note",
+        ],
+        "---\ntitle: x\n---\n# A *BIG* TITLE {#id}\n\nTEXT WITH `code`, A [LINK](https://a.example \"t\") AND A [NAME][name].\n\n- [ ] ONE\n- TWO **THREE** FOUR\n\n> QUOTED LINES\n\n```sh\nnot this\n```\n\n| A | B |\n|---|---|\n| C D | `e` |\n\n<p align=\"center\">CENTERED <b>TEXT</b></p>\n\n![image](x.png) 1. NO LIST \\* X[^1]\n\n[^1]: A NOTE\n\n[name]: https://b.example\n",
+    );
+}
+
+#[test]
+fn files_that_are_not_of_their_format_are_refused() {
+    for (format, source, words) in [
+        (FileFormat::Json, "{\"a\": }", "line 1"),
+        (FileFormat::Json, "not", "JSON"),
+        (FileFormat::Po, "msgid \"a\nmsgstr \"\"\n", "line 1"),
+        (FileFormat::Po, "msgidx \"a\"\n", "`msgidx`"),
+        (FileFormat::Po, "\"a\"\n", "keyword"),
+        (FileFormat::Xliff, "<xliff><file></xliff>", "line 1"),
+        (FileFormat::Xml, "<a>", "end tag"),
+    ] {
+        let error = Document::file(source, format, Split::default(), |_| true).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    for name in ["docx", ".pdf", "x"] {
+        let error = name.parse::<FileFormat>().unwrap_err();
+        assert!(format!("{error} {:?}", error.hint()).contains(".srt"), "{error}");
+    }
+    for format in FileFormat::ALL {
+        for extension in format.extensions() {
+            assert_eq!(extension.parse::<FileFormat>().unwrap(), format);
+        }
+    }
+}
+
+/// Random texts of a format.
+struct Generator {
+    random: Random,
+}
+
+impl Generator {
+    fn words(&mut self) -> String {
+        let count = 1 + self.random.below(6);
+        let words = [
+            "one", "two.", "Three", "{name}", "%s", "x<y", "4", "don't", "a*b", "c_d", "(e)", "f!", "#g",
+            "1.", "&h;", "\"i\"", "50%",
+        ];
+        let chosen: Vec<&str> = (0..count).map(|_| *self.random.choose(&words)).collect();
+        chosen.join(" ")
+    }
+
+    fn inline(&mut self) -> String {
+        let text = self.words();
+        match self.random.below(8) {
+            0 => format!("{text} **{}**", self.words().replace(['*', '<', '&'], "")),
+            1 => format!("*x* {text}"),
+            2 => format!("{text} `co*de`"),
+            3 => format!("[{}](https://a.example)", self.words().replace(['*', '<', '&', '"'], "")),
+            4 => format!("{text}\n{}", self.words()),
+            _ => text,
+        }
+    }
+
+    fn document(&mut self, format: FileFormat) -> String {
+        let count = 1 + self.random.below(6);
+        let mut out = match format {
+            FileFormat::Vtt => "WEBVTT\n\n".to_owned(),
+            FileFormat::Xliff => "<xliff version=\"1.2\">".to_owned(),
+            FileFormat::Json => "[".to_owned(),
+            FileFormat::Xml => "<r>".to_owned(),
+            _ => String::new(),
+        };
+        for number in 0..count {
+            let text = self.words();
+            let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
+            match format {
+                FileFormat::Text => out.push_str(&format!("{text}\n\n")),
+                FileFormat::Html => out.push_str(&format!("<p>{escaped} <b>{number}</b></p>\n")),
+                FileFormat::Xml => out.push_str(&format!("<a n=\"{number}\">{escaped}</a>\n")),
+                FileFormat::Xliff => out.push_str(&format!(
+                    "<trans-unit id=\"{number}\"><source>{escaped}<x id=\"1\"/></source></trans-unit>"
+                )),
+                FileFormat::Srt | FileFormat::Vtt => {
+                    let second = self.words().replace(['&', '<'], "");
+                    out.push_str(&format!(
+                        "{number}\n00:0{number}.000 --> 00:0{number}.500\n<i>{}</i>\n{second}\n\n",
+                        escaped.replace("&lt;", "").replace("&amp;", "")
+                    ));
+                }
+                FileFormat::Markdown => {
+                    let text = self.inline();
+                    match self.random.below(4) {
+                        0 => out.push_str(&format!("## {}\n\n", text.replace('\n', " "))),
+                        1 => out.push_str(&format!("- {}\n\n", text.replace('\n', "\n  "))),
+                        2 => out.push_str(&format!("> {}\n\n", text.replace('\n', "\n> "))),
+                        _ => out.push_str(&format!("{text}\n\n")),
+                    }
+                }
+                FileFormat::Po => {
+                    let text = text.replace('"', "\\\"");
+                    out.push_str(&format!("msgid \"{number} {text}\"\nmsgstr \"\"\n\n"));
+                }
+                FileFormat::Json => {
+                    let comma = if number + 1 < count { "," } else { "]" };
+                    out.push_str(&format!("{{\"k\": {}}}{comma}\n", serde_json::to_string(&text).unwrap()));
+                }
+            }
+        }
+        out.push_str(match format {
+            FileFormat::Xliff => "</xliff>",
+            FileFormat::Xml => "</r>",
+            _ => "",
+        });
+        out
+    }
+}
+
+/// The structure of a document: everything but its words.
+fn structure(format: FileFormat, text: &str) -> Vec<String> {
+    match format {
+        FileFormat::Markdown => {
+            let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_MATH;
+            Parser::new_ext(text, options)
+                .filter_map(|event| match event {
+                    Event::Start(tag) => match tag {
+                        // Marks around no word are gone, and words may be around others.
+                        Tag::Emphasis | Tag::Strong => None,
+                        tag => Some(format!("{tag:?}")),
+                    },
+                    Event::Code(code) => Some(format!("code {code}")),
+                    Event::Html(html) | Event::InlineHtml(html) => Some(format!("html {html}")),
+                    _ => None,
+                })
+                .collect()
+        }
+        FileFormat::Srt | FileFormat::Vtt => {
+            // The blocks: number and time of each.
+            text.split("\n\n").map(|block| block.lines().take(2).collect::<Vec<_>>().join("|")).collect()
+        }
+        FileFormat::Json => {
+            let value: serde_json::Value =
+                serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let length = value.as_array().map_or(0, Vec::len);
+            assert!(value.as_array().into_iter().flatten().all(|one| one["k"].is_string()), "{text}");
+            vec![length.to_string()]
+        }
+        FileFormat::Po => {
+            text.lines().map(|line| line.split('"').next().unwrap_or_default().to_owned()).collect()
+        }
+        FileFormat::Xliff | FileFormat::Xml | FileFormat::Html => {
+            let mut tags = Vec::new();
+            let mut rest = text;
+            while let Some((_, after)) = rest.split_once('<') {
+                let (tag, after) = after.split_once('>').unwrap_or_else(|| panic!("{text}"));
+                tags.push(tag.to_owned());
+                rest = after;
+            }
+            tags
+        }
+        FileFormat::Text => vec![text.matches("\n\n").count().to_string()],
+    }
+}
+
+/// 500 documents of each format: translated to themselves, they are the same; translated to anything, they have
+/// the same structure, and each placeholder once.
+#[test]
+fn random_files_keep_their_structure() {
+    for format in FileFormat::ALL {
+        for seed in 0..count(500) {
+            let source = Generator { random: Random::new(seed, 7) }.document(format);
+            let document = read(&source, format);
+            let same = document.render(&identity(&document));
+            let filled = read(&same, format);
+            let expected = structure(format, &same);
+            if !matches!(format, FileFormat::Po | FileFormat::Xliff) {
+                assert_eq!(structure(format, &source), expected, "{format}\n{source}\n----\n{same}");
+                assert_eq!(texts(&filled), texts(&document), "{format}\n{source}\n----\n{same}");
+            }
+            let mut random = Random::new(seed, 8);
+            let translations: Vec<Translated> = document
+                .segments()
+                .iter()
+                .map(|segment| random_translation(&mut random, segment.text.split_whitespace().count()))
+                // A paragraph of Markdown needs some text.
+                .map(|one| if one.text.is_empty() { Translated { text: "x".into(), ..one } } else { one })
+                .collect();
+            let other = document.render(&translations);
+            assert_eq!(structure(format, &other), expected, "{format}\n{source}\n----\n{other}");
+            for placeholder in ["{name}", "%s", "<x id=\"1\"/>", "`co*de`"] {
+                assert_eq!(
+                    other.matches(placeholder).count(),
+                    same.matches(placeholder).count(),
+                    "{format} {placeholder}\n{source}\n----\n{other}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Tests of parts that are no language.
+
+use super::{identity, texts};
+use crate::{Divided, Document, Segmentation, Split, Translated, placeables};
+
+#[test]
+fn placeables_are_found_and_nothing_else() {
+    for (text, expected) in [
+        ("Hello {name}!", &["{name}"][..]),
+        ("{0:.2f} of {total!r}", &["{0:.2f}", "{total!r}"]),
+        ("{{user.name}} and {% if x %}", &["{{user.name}}", "{% if x %}"]),
+        ("${x} #{x} %{x} $name", &["${x}", "#{x}", "%{x}", "$name"]),
+        ("%s of %1$s, %-5.2lf%%", &["%s", "%1$s", "%-5.2lf", "%%"]),
+        ("%d%s v%d", &["%d", "%s", "%d"]),
+        ("%(name)s %1 %L2 %PATH%", &["%(name)s", "%1", "%L2", "%PATH%"]),
+        ("{n, plural, one {# man} other {# men}} run", &["{n, plural, one {# man} other {# men}}"]),
+        ("a <0>b</0> c<br/> <a href=\"x y\">d</a>", &["<0>", "</0>", "<br/>", "<a href=\"x y\">", "</a>"]),
+        ("R&amp;D &#x20;", &["&amp;", "&#x20;"]),
+        ("see https://a.example/x?y=1&z=2#f.", &["https://a.example/x?y=1&z=2#f"]),
+        ("(https://en.wikipedia.org/wiki/A_(b))", &["https://en.wikipedia.org/wiki/A_(b)"]),
+        (
+            "www.example.org, example.org/a and mailto:a@b.de",
+            &["www.example.org", "example.org/a", "mailto:a@b.de"],
+        ),
+        ("Write to first.last+tag@mail.example.org!", &["first.last+tag@mail.example.org"]),
+        ("@user@host.example and @other :smile:", &["@user@host.example", "@other", ":smile:"]),
+        ("- a man", &["-"]),
+        ("1. a man\n 12) a dog\n(a) a cat\n• x\nb) y", &["1.", "12)", "(a)", "•", "b)"]),
+        ("Choose (a) or (ii).", &["(a)", "(ii)"]),
+        // What looks similar.
+        ("50% of it, 100%ig", &[]),
+        ("a < b and c > d, x <= y", &[]),
+        ("It costs $5 & more; he/she and/or; e.g. this", &[]),
+        ("at 10:30 (in May) a man(s) - walking", &[]),
+        ("A. Smith is no. 1. He won.", &[]),
+        ("5 @ 3 € {not one} [x] # 1", &[]),
+        ("C:D: x::y", &[]),
+    ] {
+        assert_eq!(placeables(text), expected, "{text}");
+    }
+}
+
+/// The text with each segment translated to itself in reverse, word by word.
+fn reversed(document: &Document) -> String {
+    let translations: Vec<Translated> = document
+        .segments()
+        .iter()
+        .map(|segment| {
+            let words: Vec<&str> = segment.text.split_whitespace().rev().collect();
+            let last = words.len().saturating_sub(1);
+            Translated { text: words.join(" "), alignment: (0..words.len()).map(|i| (i, last - i)).collect() }
+        })
+        .collect();
+    document.render(&translations)
+}
+
+#[test]
+fn placeables_stay_and_are_placed_by_alignment() {
+    for (source, read, expected) in [
+        ("Hello {name} again", "Hello again", "{name} again Hello"),
+        ("see %s", "see", "see %s"),
+        ("%s men", "men", "%s men"),
+        ("a {x}b c", "a b c", "c {x}b a"),
+        ("He said: \"%s\" loudly", "He said: \"\" loudly", ""),
+        ("- one two", "one two", "- two one"),
+        ("1. one two", "one two", "1. two one"),
+        ("one <0>two</0> three", "one two three", "three <0>two</0> one"),
+    ] {
+        let document = Document::text(source, Split::Lines, |_| true);
+        assert_eq!(texts(&document), [read], "{source}");
+        assert_eq!(document.render(&identity(&document)), source);
+        if !expected.is_empty() {
+            assert_eq!(reversed(&document), expected, "{source}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_letters_is_kept() {
+    for source in [
+        "12:30",
+        "2024-01-31 10:00:00,000 --> 10:00:05,000",
+        "1",
+        "***",
+        "3.14 × 10²",
+        "{name}",
+        "%s: %d",
+        "https://example.org",
+        "\u{200b}",
+        "\u{feff}\u{ad}",
+        "1️⃣ 😀",
+    ] {
+        for split in [Split::Nowhere, Split::Lines, Split::Sentences, Split::Paragraphs] {
+            let document = Document::text(source, split, |_| true);
+            assert!(document.segments().is_empty(), "{source}: {:?}", texts(&document));
+            assert_eq!(document.render(&[]), source);
+        }
+        let html = Document::html(&format!("<p>{source}</p>"), Split::Paragraphs, |_| true).unwrap();
+        assert!(html.segments().is_empty(), "{source}: {:?}", texts(&html));
+    }
+    let how = Segmentation { keep_numbers: false, ..Segmentation::default() };
+    assert_eq!(texts(&Document::text("1 2 3", how, |_| true)), ["1 2 3"]);
+}
+
+#[test]
+fn ignorable_characters_change_no_segment() {
+    let plain = "A man walks slowly. A dog runs.";
+    for c in [
+        '\u{200b}', '\u{200e}', '\u{200f}', '\u{2060}', '\u{ad}', '\u{202a}', '\u{202e}', '\u{2066}',
+        '\u{2069}', '\u{180e}', '\u{34f}', '\u{3164}', '\u{feff}', '\u{200c}', '\u{200d}', '\u{fe0f}',
+    ] {
+        let source = format!("{c}A m{c}an walks{c} slo{c}wly.{c} A {c}dog runs.{c}");
+        let expected = texts(&Document::text(plain, Split::Sentences, |_| true)).join("|");
+        assert_eq!(texts(&Document::text(&source, Split::Sentences, |_| true)).join("|"), expected, "{c:?}");
+        let html = Document::html(&format!("<p>{source}</p>"), Split::Paragraphs, |_| true).unwrap();
+        assert_eq!(texts(&html).join("|"), expected, "{c:?}");
+    }
+    let joined = "می\u{200c}خواهم بروم";
+    assert_eq!(texts(&Document::text(joined, Split::Sentences, |_| true)), [joined]);
+}
+
+#[test]
+fn divided_texts_keep_what_was_not_read() {
+    let source = " 1. Hello {name}, see https://a.example.  %s?\n10:30 Bye\u{ad}bye!";
+    let divided = Divided::new(source, Split::Sentences, |_| true);
+    let whole: String =
+        divided.sentences().iter().map(|one| format!("{}{}", one.before, one.source)).collect();
+    assert_eq!(whole + divided.after(), source);
+    let read: Vec<&str> = divided.sentences().iter().map(|one| &*one.text).collect();
+    assert_eq!(read, ["Hello, see.", "10:30 Byebye!"]);
+    let restored: Vec<String> = divided
+        .sentences()
+        .iter()
+        .map(|one| {
+            let words = one.text.split_whitespace().count();
+            let alignment = (0..words).map(|word| (word, word)).collect();
+            one.restored(&Translated { text: one.text.clone(), alignment })
+        })
+        .collect();
+    assert_eq!(restored[0], "Hello {name}, see https://a.example.");
+}
+
+/// Regression test: tags in texts are nested as deeply as they may be in markup, and no pattern takes time that
+/// grows with the square of a text.
+#[test]
+fn hostile_placeables_take_little_time() {
+    let many = |text: &str| text.repeat(100_000 / text.len());
+    for text in [
+        many("<a>"),
+        many("</a>"),
+        many("<a>x</a>"),
+        many("{{"),
+        many("{n, plural, one {"),
+        many("%s"),
+        many("%1$"),
+        many("a@"),
+        many("a.a."),
+        many("https://"),
+        format!("https://x{}", many(")")),
+        many("&amp"),
+        many("<a b="),
+        many("<a b=%s "),
+        many("("),
+        many("1. "),
+        many("- "),
+        many(":a"),
+        many("xwww.a."),
+        many("@a.a"),
+    ] {
+        let document = Document::text(&format!("{text} x"), Split::Sentences, |_| true);
+        let translations: Vec<_> = document.segments().iter().map(|_| Translated::default()).collect();
+        document.render(&translations);
+    }
+}

@@ -1,0 +1,116 @@
+//! Translation of documents, and of texts with placeables.
+
+use attentive_base::error::Result;
+use attentive_document::{Divided, Document, Segmentation, Sentence, Split, Translated, placeholders};
+
+use super::terms::shortened;
+use super::{Alignment, Candidate, Pipeline, Place, Request, TranslateOptions, Translation, Warning};
+
+impl Pipeline {
+    /// Returns how texts for the model are divided: a text without letters is kept as it is, unless the model
+    /// knows no letters.
+    pub fn segmentation(&self, split: Split) -> Segmentation {
+        Segmentation { keep_numbers: self.reads_letters(), ..Segmentation::from(split) }
+    }
+
+    /// True if any token of the source vocabulary has a letter.
+    fn reads_letters(&self) -> bool {
+        *self.reads_letters.get_or_init(|| self.tokenizers.src().has_letters())
+    }
+
+    /// Translates `document`, and returns it with warnings about its segments, each of which begins with the
+    /// segment.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::translate_sentences`].
+    pub fn translate_document(
+        &self,
+        document: &Document,
+        options: &TranslateOptions,
+    ) -> Result<(String, Vec<Warning>)> {
+        /// The number of segments that are translated together.
+        const CHUNK: usize = 4096;
+        let mut translated: Vec<Translated> = Vec::with_capacity(document.segments().len());
+        let mut warnings = Vec::new();
+        for (chunk, segments) in document.segments().chunks(CHUNK).enumerate() {
+            let request = |(number, text): (usize, &String)| Request {
+                src: text.clone(),
+                place: Some(Place { line: chunk * CHUNK + number + 1, sentence: 0 }),
+                ..Request::default()
+            };
+            let texts: Vec<&String> = segments.iter().map(|segment| &segment.text).collect();
+            let requests: Vec<Request> = texts.iter().copied().enumerate().map(request).collect();
+            let found = self.translate_sentences(1, &requests, options)?;
+            let marked = segments.iter().map(|segment| segment.needs_alignment);
+            let aligned = self.aligned(marked.zip(texts.iter().copied()).zip(&found))?;
+            for ((text, one), alignments) in texts.into_iter().zip(found).zip(aligned) {
+                let problems = one.warnings.iter().map(|warning| warning.problem.clone());
+                let cut_off = one.hypotheses.iter().take(1).filter(|best| best.is_cut_off());
+                let cut_off = cut_off.map(|_| "the translation was cut off at the length limit".to_owned());
+                warnings.extend(problems.chain(cut_off).map(|problem| Warning::about(text, &problem)));
+                let alignment = alignments.into_iter().next().unwrap_or_default().0;
+                translated.push(Translated { text: one.into_best(), alignment });
+            }
+        }
+        Ok((document.render(&translated), warnings))
+    }
+
+    /// Puts the placeables of the sentences of `texts` into their translations.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::align`].
+    pub fn restore(&self, texts: &[Divided], found: &mut [Translation]) -> Result<()> {
+        let sentences: Vec<&Sentence> = texts.iter().flat_map(Divided::sentences).collect();
+        if !sentences.iter().any(|sentence| sentence.has_placeables()) {
+            return Ok(());
+        }
+        let marked = sentences.iter().map(|sentence| sentence.needs_alignment());
+        let texts = sentences.iter().map(|sentence| &sentence.text);
+        let aligned = self.aligned(marked.zip(texts).zip(&*found))?;
+        for ((sentence, found), alignments) in sentences.iter().zip(found).zip(aligned) {
+            restore(sentence, &mut found.hypotheses, alignments);
+        }
+        Ok(())
+    }
+
+    /// The alignments of the translations of each text that is marked, if the model has any.
+    fn aligned<'a>(
+        &self,
+        texts: impl Iterator<Item = ((bool, &'a String), &'a Translation)>,
+    ) -> Result<Vec<Vec<Alignment>>> {
+        let (mut pairs, mut counts) = (Vec::new(), Vec::new());
+        for ((is_marked, text), found) in texts {
+            let marked = found.hypotheses.iter().filter(|_| is_marked);
+            let before = pairs.len();
+            pairs.extend(marked.map(|one| (text, &one.tokens[..])));
+            counts.push(pairs.len() - before);
+        }
+        // A model without attention has none; placeables then keep their relative places.
+        let can_align = !pairs.is_empty() && self.align::<&str>(&[]).is_ok();
+        let mut all = if can_align { self.align(&pairs)? } else { Vec::new() }.into_iter();
+        Ok(counts.into_iter().map(|count| all.by_ref().take(count).collect()).collect())
+    }
+}
+
+/// Puts the placeables of `sentence` into its translations `found`, which have these alignments or none.
+pub fn restore(sentence: &Sentence, found: &mut [Candidate], alignments: Vec<Alignment>) {
+    if !sentence.has_placeables() {
+        return;
+    }
+    let mut alignments = alignments.into_iter();
+    for one in found {
+        let alignment = alignments.next().unwrap_or_default().0;
+        one.text = sentence.restored(&Translated { text: std::mem::take(&mut one.text), alignment });
+    }
+}
+
+/// Returns the warning that `translation` lacks placeables of its `source`, which the model read as other text.
+pub fn lost(source: &str, translation: &str) -> Option<Warning> {
+    let mut lost: Vec<&str> = placeholders(source);
+    lost.retain(|one| !translation.contains(one));
+    if lost.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = lost.iter().take(5).map(|one| format!("`{}`", shortened(one))).collect();
+    Some(Warning::new(format!("the translation lacks {}, which the model read as text", named.join(", "))))
+}

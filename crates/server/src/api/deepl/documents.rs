@@ -1,0 +1,155 @@
+//! Translation of files, as in version 2 of DeepL's API: uploaded, translated while the client asks how far it
+//! is, fetched once.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{choose, glossaries, language};
+use crate::api::{Id, attached, reply};
+use crate::app::Shared;
+use crate::body::json_or_form;
+use crate::desk::Stop;
+use crate::documents::{State as Progress, Translated};
+use crate::glossaries::Terms;
+use crate::problem::{Kind, Problem};
+use crate::texts::{Texts, translate};
+use crate::upload::{Upload, upload};
+use crate::visit::Visit;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(status)).routes(routes!(result))
+}
+
+/// A file to translate, in the field `file` of a form.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    /// The language of the file.
+    source_lang: Option<String>,
+    /// The language to translate into.
+    target_lang: String,
+    /// Only `default`, `prefer_more` and `prefer_less`.
+    formality: Option<String>,
+    /// The glossary to use; requires `source_lang`.
+    glossary_id: Option<String>,
+    /// The format of the translation, which must be that of the file.
+    output_format: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// Starts the translation of a file.
+#[utoipa::path(post, path = "/v2/document", tag = "DeepL", request_body(content = Create,
+        content_type = "multipart/form-data", description = "The fields, `file` and perhaps `filename`"),
+    responses((status = 200, description = "`document_id` and `document_key`")))]
+async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let (file, asked): (Upload, Create) = upload(request, &app).await?;
+    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let Upload { name, format, text } = file;
+    if asked
+        .output_format
+        .as_deref()
+        .is_some_and(|asked| !asked.is_empty() && asked.parse().ok() != Some(format))
+    {
+        let problem = "Value for 'output_format' not supported: a file keeps its format.";
+        return Err(Problem::field("output_format", problem));
+    }
+    super::check_formality(asked.formality.as_deref())?;
+    let target = language("target_lang", &asked.target_lang)?;
+    let source = asked.source_lang.filter(|code| !code.is_empty());
+    let source = source.map(|code| language("source_lang", &code)).transpose()?;
+    let owner = app.owner(client);
+    let terms = match asked.glossary_id.as_deref() {
+        None | Some("") => None,
+        Some(id) => Some(Terms {
+            glossary: glossaries::fitting(&app, owner, id, source.as_ref(), &target)?,
+            app: Arc::clone(&app),
+            visit: visit.clone(),
+        }),
+    };
+    let texts = vec![text];
+    app.admit(&visit, "file", &texts)?;
+    let chooser = Arc::clone(&app);
+    let chosen = move |_: &Stop| {
+        let model = choose(&chooser, source.as_ref(), &target, &texts[0])?.0;
+        let characters = texts[0].chars().count();
+        Ok((texts, model, characters))
+    };
+    let (texts, model, characters) = app.desk.ask(client, chosen).await?;
+    let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
+    let ticket = app.documents.begin(owner)?;
+    let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
+    tokio::spawn(async move {
+        // Kept until the end: the server waits for it when it stops, and its characters count.
+        let _held = (accepted, visit);
+        let asked = Texts::of_file(texts, format, terms);
+        let done = translate(&app, &model, client, asked).await.map(|done| Translated {
+            name,
+            format,
+            text: done.texts.into_iter().next().map(|text| text.best).unwrap_or_default(),
+            characters,
+        });
+        app.documents.end(&ticket, owner, done);
+    });
+    Ok(answer)
+}
+
+/// The key of a file.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct Key {
+    /// The `document_key` of the file.
+    document_key: String,
+    /// The key, if it is not in the header `Authorization`.
+    auth_key: Option<String>,
+}
+
+/// Tells how far the translation of a file is.
+#[utoipa::path(post, path = "/v2/document/{document_id}", tag = "DeepL", request_body = Key,
+    params(("document_id" = String, Path, description = "Identifier of the document")),
+    responses((status = 200, description = "`status`: `translating`, `done` or `error`"),
+        (status = 404, description = "There is no such document")))]
+async fn status(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+    let state = find(&app, &id, request).await?;
+    Ok(reply(&match state {
+        Progress::Translating => json!({"document_id": id, "status": "translating", "seconds_remaining": 1}),
+        Progress::Done(done) => {
+            json!({"document_id": id, "status": "done", "billed_characters": done.characters})
+        }
+        Progress::Failed(problem) => json!({"document_id": id, "status": "error", "error_message": problem}),
+    }))
+}
+
+/// Returns a translated file, and releases it.
+#[utoipa::path(post, path = "/v2/document/{document_id}/result", tag = "DeepL", request_body = Key,
+    params(("document_id" = String, Path, description = "Identifier of the document")),
+    responses((status = 200, description = "The file", content_type = "application/octet-stream"),
+        (status = 404, description = "There is no such document")))]
+async fn result(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+    match find(&app, &id, request).await? {
+        Progress::Done(done) => {
+            app.documents.remove(&id);
+            Ok(attached(&done))
+        }
+        Progress::Translating => {
+            let problem = Problem::new(Kind::Unavailable, "the document is still being translated");
+            Err(problem.hint("ask for its status first"))
+        }
+        Progress::Failed(problem) => Err(Problem::new(Kind::Invalid, problem)),
+    }
+}
+
+async fn find(app: &Shared, id: &str, request: Request) -> Result<Progress, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let asked: Key = json_or_form(request, app, &[]).await?;
+    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    app.documents.state(app.owner(client), id, Some(&asked.document_key))
+}

@@ -1,0 +1,101 @@
+//! Translation of files, as in LibreTranslate's API.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use hyper::StatusCode;
+use hyper::header::HOST;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{choose, language, required};
+use crate::api::{Id, attached, reply, warned};
+use crate::app::Shared;
+use crate::desk::Stop;
+use crate::documents::{State as Progress, Translated};
+use crate::problem::Problem;
+use crate::texts::{Texts, translate};
+use crate::upload::{Upload, upload};
+use crate::visit::Visit;
+
+pub(super) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(post_file, preflight_file)).routes(routes!(download))
+}
+
+/// A file to translate, in the field `file` of a form.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct TranslateFile {
+    /// The language of the file, or `auto`.
+    source: Option<String>,
+    /// The language to translate into.
+    target: Option<String>,
+    /// The key, if the server needs one.
+    api_key: Option<String>,
+}
+
+/// Translates a file, which is kept for an hour.
+#[utoipa::path(post, path = "/translate_file", tag = "LibreTranslate",
+    request_body(content = TranslateFile, content_type = "multipart/form-data",
+        description = "The fields and `file`"),
+    responses((status = 200, description = "`translatedFileUrl`, where the translated file is")))]
+async fn post_file(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let (file, asked): (Upload, TranslateFile) = upload(request, &app).await?;
+    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let Upload { name, format, text } = file;
+    let source = required(asked.source, "source")?;
+    let target = language("target", &required(asked.target, "target")?)?;
+    let texts = vec![text];
+    app.admit(&visit, "file", &texts)?;
+    let chooser = Arc::clone(&app);
+    let chosen = move |_: &Stop| {
+        let (model, _) = choose(&chooser, &source, &target, &texts)?;
+        let characters = texts[0].chars().count();
+        Ok((texts, model, characters))
+    };
+    let (texts, model, characters) = app.desk.ask(client, chosen).await?;
+    let owner = app.owner(client);
+    let ticket = app.documents.begin(owner)?;
+    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await;
+    let (done, warnings) = match done {
+        Ok(done) => done,
+        Err(problem) => {
+            app.documents.remove(&ticket.id);
+            return Err(problem);
+        }
+    }
+    .into_first();
+    app.documents.end(&ticket, owner, Ok(Translated { name, format, text: done, characters }));
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let url = format!("http://{host}/download_file/{}.{format}", ticket.id);
+    Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
+}
+
+/// Returns a translated file.
+#[utoipa::path(get, path = "/download_file/{name}", tag = "LibreTranslate",
+    params(("name" = String, Path, description = "The last part of `translatedFileUrl`")),
+    responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
+async fn download(State(app): State<Shared>, Id(name): Id, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let key = request.uri().query().and_then(|query| {
+        let mut fields = form_urlencoded::parse(query.as_bytes());
+        fields.find(|(name, _)| name == "api_key").map(|(_, key)| key.into_owned())
+    });
+    let client = app.client(request.headers(), key.as_deref(), &visit)?;
+    let id = name.split('.').next().unwrap_or_default();
+    match app.documents.state(app.owner(client), id, None)? {
+        Progress::Done(done) => Ok(attached(&done)),
+        Progress::Failed(problem) => Err(Problem::field("file", problem)),
+        Progress::Translating => Err(Problem::field("file", "the file is still being translated")),
+    }
+}
+
+/// Answers the preflight request of a browser.
+#[utoipa::path(options, path = "/translate_file", tag = "LibreTranslate", responses((status = 204)))]
+async fn preflight_file() -> StatusCode {
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,60 @@
+//! Translation of files.
+
+use std::sync::Arc;
+
+use attentive_config::Task;
+use attentive_document::FileFormat;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+
+use crate::api::reply;
+use crate::app::Shared;
+use crate::body::json;
+use crate::models::Model;
+use crate::problem::Problem;
+use crate::texts::{Texts, translate};
+use crate::upload::format_of;
+use crate::visit::Visit;
+
+/// A file to translate.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TranslateFile {
+    /// The model; may be left out if only one here translates.
+    model: Option<String>,
+    /// The name of the file, whose extension tells its format.
+    name: String,
+    /// The content of the file.
+    text: String,
+}
+
+/// A translated file.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct TranslatedFile {
+    model: String,
+    /// The name of the file.
+    name: String,
+    /// The content of the translated file.
+    text: String,
+    /// Warnings about input that could not be read literally.
+    warnings: Vec<String>,
+}
+
+/// Translates a file: its texts, sentence by sentence.
+#[utoipa::path(post, path = "/api/translate_file", tag = "Attentive", request_body = TranslateFile,
+    responses((status = 200, description = "The translated file", body = TranslatedFile)))]
+pub(super) async fn post_file(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let visit = Visit::of(&request)?;
+    let client = app.client(request.headers(), None, &visit)?;
+    let TranslateFile { model, name, text } = json(request, &app).await?;
+    let translates = |model: &Model| model.task() == Task::Translate;
+    let model: Arc<Model> = app.models.choose(model.as_deref(), "translate", translates)?;
+    let format: FileFormat =
+        format_of(&name).map_err(|problem| Problem { field: Some("name".into()), ..problem })?;
+    let texts = vec![text];
+    app.admit(&visit, "text", &texts)?;
+    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
+    let (text, warnings) = done.into_first();
+    Ok(reply(&TranslatedFile { model: model.name().to_owned(), name, text, warnings }))
+}

@@ -1,0 +1,188 @@
+//! Translated files, kept in RAM until they are fetched or too old.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use attentive_document::FileFormat;
+use attentive_pipeline::service::Client;
+use axum::body::Bytes;
+
+use super::glossaries::new_id;
+use super::problem::{Kind, Problem};
+use super::shares::{Share, Shares};
+
+/// The maximum number of files of all clients, and of one client.
+const MOST: [usize; 2] = [1000, 100];
+
+/// The maximum number of bytes of all files, and of those of one client.
+const MEMORY: [usize; 2] = [128 << 20, 64 << 20];
+
+/// The time for which a file is kept.
+const KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// The files of all clients.
+#[derive(Debug)]
+pub(super) struct Documents {
+    kept: Mutex<Vec<Kept>>,
+    memory: Arc<Shares>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: String,
+    key: String,
+    owner: Client,
+    since: Instant,
+    state: State,
+}
+
+/// What has become of a file.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    Translating,
+    Done(Arc<Finished>),
+    Failed(String),
+}
+
+/// A translated file.
+#[derive(Debug)]
+pub(super) struct Finished {
+    /// The name of the file that the client sent.
+    pub(super) name: String,
+    pub(super) format: FileFormat,
+    pub(super) content: Bytes,
+    /// The number of characters of the source.
+    pub(super) characters: usize,
+    _memory: Share,
+}
+
+/// How a client names a file.
+#[derive(Clone, Debug)]
+pub(super) struct Ticket {
+    pub(super) id: String,
+    pub(super) key: String,
+}
+
+impl Documents {
+    pub(super) fn new() -> Self {
+        let [all, each] = MEMORY;
+        Self { kept: Mutex::default(), memory: Shares::new(all, each) }
+    }
+
+    /// Makes room for a file of `owner` that is being translated.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many files.
+    pub(super) fn begin(&self, owner: Client) -> Result<Ticket, Problem> {
+        let mut kept = self.lock();
+        let [most, each] = MOST;
+        let own = kept.iter().filter(|one| one.owner == owner).count();
+        if own >= each || kept.len() >= most {
+            let problem = if own >= each {
+                format!("{own} of your files are kept; a client may have at most {each}")
+            } else {
+                format!("the server already keeps {most} files, the maximum")
+            };
+            return Err(Problem::new(Kind::Quota, problem).hint("fetch those that are done"));
+        }
+        let ticket = Ticket { id: new_id(), key: new_id() };
+        kept.push(Kept {
+            id: ticket.id.clone(),
+            key: ticket.key.clone(),
+            owner,
+            since: Instant::now(),
+            state: State::Translating,
+        });
+        Ok(ticket)
+    }
+
+    /// Ends the translation of a file.
+    pub(super) fn end(&self, ticket: &Ticket, owner: Client, found: Result<Translated, Problem>) {
+        let state = match found.and_then(|found| self.finished(owner, found)) {
+            Ok(finished) => State::Done(Arc::new(finished)),
+            Err(problem) => State::Failed(problem.message),
+        };
+        if let Some(one) = self.lock().iter_mut().find(|one| one.id == ticket.id) {
+            one.state = state;
+            one.since = Instant::now();
+        }
+    }
+
+    fn finished(&self, owner: Client, found: Translated) -> Result<Finished, Problem> {
+        let Translated { name, format, text, characters } = found;
+        let memory = self.memory.of(owner);
+        memory.grow(text.len())?;
+        Ok(Finished { name, format, content: text.into(), characters, _memory: memory })
+    }
+
+    /// The state of a file of `owner`.
+    ///
+    /// # Errors
+    /// A [`Problem`] if there is none with this identifier, and this key if one is given.
+    pub(super) fn state(&self, owner: Client, id: &str, key: Option<&str>) -> Result<State, Problem> {
+        let kept = self.lock();
+        let found = kept.iter().find(|one| one.owner == owner && one.id == id);
+        let found = found.filter(|one| key.is_none_or(|key| key == one.key));
+        found.map(|one| one.state.clone()).ok_or_else(|| {
+            let problem = Problem::new(Kind::NoDocument, "there is no such document");
+            problem.hint("a translated file is kept for an hour, and with DeepL's API until it is fetched")
+        })
+    }
+
+    /// Releases a file.
+    pub(super) fn remove(&self, id: &str) {
+        self.lock().retain(|one| one.id != id);
+    }
+
+    /// Releases the files of all but `owners`.
+    pub(super) fn keep_those_of(&self, owners: &HashSet<Client>) {
+        self.lock().retain(|one| owners.contains(&one.owner));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|one| matches!(one.state, State::Translating) || one.since.elapsed() < KEPT);
+        kept
+    }
+}
+
+/// A file as it comes from the models.
+pub(super) struct Translated {
+    pub(super) name: String,
+    pub(super) format: FileFormat,
+    pub(super) text: String,
+    pub(super) characters: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(text: &str) -> Translated {
+        Translated { name: "a.txt".into(), format: FileFormat::Text, text: text.into(), characters: 1 }
+    }
+
+    #[test]
+    fn files_belong_to_their_owners_and_are_bounded() {
+        let documents = Documents::new();
+        let (one, two) = (Client(1), Client(2));
+        let ticket = documents.begin(one).unwrap();
+        let state = |owner, key: Option<&str>| documents.state(owner, &ticket.id, key);
+        assert!(matches!(state(one, Some(&ticket.key)).unwrap(), State::Translating));
+        assert_eq!(state(two, None).unwrap_err().kind, Kind::NoDocument);
+        assert_eq!(state(one, Some("x")).unwrap_err().kind, Kind::NoDocument);
+        documents.end(&ticket, one, Ok(translated("x")));
+        assert!(matches!(state(one, None).unwrap(), State::Done(done) if done.content == "x"));
+        for _ in 1..MOST[1] {
+            documents.begin(one).unwrap();
+        }
+        assert_eq!(documents.begin(one).unwrap_err().kind, Kind::Quota);
+        documents.remove(&ticket.id);
+        let large = documents.begin(one).unwrap();
+        documents.end(&large, one, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
+        assert!(matches!(documents.state(one, &large.id, None).unwrap(), State::Failed(_)));
+        documents.keep_those_of(&HashSet::from([two]));
+        assert!(documents.state(one, &large.id, None).is_err());
+    }
+}

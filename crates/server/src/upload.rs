@@ -1,0 +1,92 @@
+//! Uploads: forms with a file (`multipart/form-data`).
+
+use attentive_document::FileFormat;
+use axum::body::Bytes;
+use axum::extract::Request;
+use futures_util::stream;
+use hyper::header::CONTENT_TYPE;
+use multer::Multipart;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::app::App;
+use super::body::{read_form, shaped};
+use super::problem::{Kind, Problem};
+
+/// The maximum number of fields.
+const MOST: usize = 64;
+
+/// A file as a client sent it.
+pub(super) struct Upload {
+    /// Its name without folders.
+    pub(super) name: String,
+    pub(super) format: FileFormat,
+    pub(super) text: String,
+}
+
+/// Reads a form whose field `file` is a file, and its other fields.
+///
+/// # Errors
+/// A [`Problem`] for a body that is no such form, and for a file that is not text of a known format.
+pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> Result<(Upload, T), Problem> {
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let boundary = kind.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(|| {
+        Problem::new(Kind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
+    })?;
+    let (bytes, mut fields) = read_form(request, app).await?;
+    let whole = stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
+    let mut form = Multipart::new(whole, boundary);
+    let broken = |error| Problem::new(Kind::Malformed, format!("the form is broken: {error}"));
+    let mut file: Option<(String, Bytes)> = None;
+    let mut count = 0;
+    while let Some(field) = form.next_field().await.map_err(broken)? {
+        count += 1;
+        if count > MOST {
+            return Err(Problem::new(Kind::Invalid, format!("the form has more than {MOST} fields")));
+        }
+        let (name, file_name) = (field.name().map(str::to_owned), field.file_name().map(str::to_owned));
+        let content = field.bytes().await.map_err(broken)?;
+        match name.as_deref() {
+            Some("file") => file = Some((file_name.unwrap_or_default(), content)),
+            Some(name) => {
+                fields.insert(name.to_owned(), Value::String(text(name, &content)?));
+            }
+            None => {}
+        }
+    }
+    let (name, content) = file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
+    let given = fields.remove("filename").and_then(|name| name.as_str().map(str::to_owned));
+    let name = base_name(given.as_deref().filter(|name| !name.is_empty()).unwrap_or(&name));
+    let format = format_of(&name)?;
+    let upload = Upload { format, text: text("file", &content)?, name };
+    Ok((upload, shaped(Value::Object(fields))?))
+}
+
+/// The format of the file `name`.
+///
+/// # Errors
+/// A [`Problem`] that names the formats.
+pub(super) fn format_of(name: &str) -> Result<FileFormat, Problem> {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if extension.is_empty() {
+        let problem = format!("the name of the file, `{name}`, has no extension that tells its format");
+        return Err(Problem::field("file", problem).hint(format!("use one of {}", FileFormat::listed())));
+    }
+    let unknown =
+        |error: attentive_base::Error| Problem { field: Some("file".into()), ..Problem::invalid(&error) };
+    extension.parse().map_err(unknown)
+}
+
+/// The last part of a path of any system, without characters that headers may not have.
+fn base_name(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.chars().filter(|c| !c.is_control() && *c != '"').take(255).collect()
+}
+
+fn text(field: &str, bytes: &[u8]) -> Result<String, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Problem::field(field, format!("`{field}` is not UTF-8 on line {line}"))
+    })?;
+    Ok(text.to_owned())
+}
