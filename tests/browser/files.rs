@@ -23,13 +23,13 @@ fn a_file_is_dropped_translated_and_saved() {
     visit(server.address(), |page| {
         page.trust(&folder.path(""));
         page.wait_for("h2");
-        page.drop_file("notes.md", "'\\ufeff1 2 3\\r\\n\\r\\n4 5 6\\r\\n'");
+        page.drop_file("notes.txt", "'\\ufeff1 2 3\\r\\n\\r\\n4 5 6\\r\\n'");
         page.expect(TEXT, "1 2 3\n\n4 5 6\n");
-        page.text("#count", |count| count.starts_with("notes.md · 6 words"));
+        page.text("#count", |count| count.starts_with("notes.txt · 6 words"));
         let [first, second] = ["1 2 3", "4 5 6"].map(|line| server.translation("en-de", line));
         let shown = translation(page, |text| text == format!("{first}\n\n{second}\n"));
         page.press(".panel .foot button:nth-of-type(2)");
-        let saved = folder.path("notes.de.md");
+        let saved = folder.path("notes.txt");
         let outcome = retry(|| match fs::read_to_string(&saved) {
             Ok(text) if text == shown => Ok(()),
             other => Err(other),
@@ -43,6 +43,39 @@ fn a_file_is_dropped_translated_and_saved() {
         page.drop_file("large.txt", "'x'.repeat(3000000)");
         page.text("#file-problem", |problem| problem.contains("too large"));
         translation(page, |text| text == shown);
+    });
+}
+
+#[test]
+fn a_file_with_markup_keeps_it() {
+    let server = Server::start(&[("en-de", "transformer")], &[], "");
+    let folder = Folder::new();
+    visit(server.address(), |page| {
+        page.trust(&folder.path(""));
+        page.wait_for("h2");
+        let srt = |text: &str| format!("1\r\n00:00:01,000 --> 00:00:02,000\r\n{text}\r\n");
+        page.drop_file("film.srt", &format!("{:?}", srt("1 2 3")));
+        page.text("#count", |count| count.starts_with("film.srt"));
+        let expected = srt(&server.translation("en-de", "1 2 3"));
+        page.text(".result .file", |text| text.trim() == expected.replace("\r\n", "\n").trim());
+        page.text(".panel .status", |status| status.starts_with("film.srt in"));
+        page.press(".panel .foot button:nth-of-type(2)");
+        let saved = folder.path("film.srt");
+        let outcome = retry(|| match fs::read_to_string(&saved) {
+            Ok(text) if text == expected => Ok(()),
+            other => Err(other),
+        });
+        assert!(outcome.is_ok(), "{outcome:?}");
+        page.drop_file("broken.json", "'{'");
+        page.text(".panel .problem", |problem| problem.contains("not JSON"));
+        page.drop_file("letter.docx", "'PK'");
+        page.text("#file-problem", |problem| {
+            problem.contains("letter.docx") && problem.contains("not supported")
+        });
+        // Without the file, the text is text again.
+        page.press("#clear");
+        page.write("#text", "1 2 3");
+        translation(page, |text| text == server.translation("en-de", "1 2 3"));
     });
 }
 

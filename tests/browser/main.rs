@@ -16,6 +16,7 @@ mod generate;
 mod http;
 mod keys;
 mod labels;
+mod languages;
 mod looks;
 mod microscope;
 mod models;

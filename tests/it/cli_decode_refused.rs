@@ -47,7 +47,7 @@ fn options_that_cannot_be_used_are_refused() {
         ("--sample --constraints few", &["--sample", "--constraints"]),
         ("--sample --n-best 1001", &["1001 samples", "`--n-best` is between 1 and 1000"]),
         ("--seed 1", &["--sample"]),
-        ("--format xml", &["unexpected argument '--format'"]),
+        ("--formats xml", &["unexpected argument '--formats'"]),
     ];
     for (rest, complaint) in usage {
         folder.fails(&translate(rest), 2, complaint);

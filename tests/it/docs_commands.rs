@@ -143,7 +143,7 @@ fn wrong_commands_and_flags_are_noticed() {
     let page = Page::parse(
         "page",
         "`attentive trian my.toml`, `--no-such-flag`, `translate --strikt`, \
-         `translate --early-stopping first`, `--format text`, `score --metric blue`\n\
+         `translate --early-stopping first`, `translate --formats text`, `score --metric blue`\n\
          \n```sh\nattentive translate runs/my --beam-widht 5\nattentive train x.toml --threads=none\n```\n",
     );
     let found = page.codes.iter().filter(|code| mistake(&page, code).is_some()).count();

@@ -18,6 +18,7 @@ mod cli_defaults;
 mod cli_errors;
 mod cli_explain;
 mod cli_families;
+mod cli_files;
 mod cli_finetune;
 mod cli_generate;
 #[cfg(feature = "gpu")]
@@ -82,6 +83,8 @@ mod serve_chat;
 mod serve_clients;
 #[cfg(feature = "server")]
 mod serve_deepl;
+#[cfg(feature = "server")]
+mod serve_files;
 #[cfg(feature = "server")]
 mod serve_framing;
 mod serve_fuzz;

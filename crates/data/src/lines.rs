@@ -210,12 +210,12 @@ pub fn read_lines_from(reader: impl Read, name: &Path) -> Result<Vec<String>> {
     Lines::new(reader, name, MAX_RECORD_BYTES).rest()
 }
 
-/// Returns the whole text of `reader`, which `name` names in errors, as it is: with its byte order mark and its
-/// line breaks, but decompressed if it is compressed with gzip or zstd.
+/// Returns the whole text of `reader`, which `name` names in errors, as it is: with its byte order mark and
+/// its line breaks, but decompressed if it is compressed with gzip or zstd.
 ///
 /// # Errors
-/// [`Error::Io`] if reading or decompressing fails; [`Error::Data`] for more than [`MAX_RECORD_BYTES`] bytes, and
-/// for text that is not UTF-8, with its place.
+/// [`Error::Io`] if reading or decompressing fails; [`Error::Data`] for more than [`MAX_RECORD_BYTES`] bytes,
+/// and for text that is not UTF-8, with its place.
 pub fn read_text_from(reader: impl Read, name: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let most = MAX_RECORD_BYTES as u64;

@@ -42,8 +42,8 @@ pub enum Split {
 pub struct Segmentation {
     /// The places at which it is divided.
     pub split: Split,
-    /// True if [placeables](crate::placeables) are kept as they are, and placed by alignment; otherwise, a model
-    /// reads them.
+    /// True if [placeables](crate::placeables) are kept as they are, and placed by alignment; otherwise, a
+    /// model reads them.
     pub keep_placeables: bool,
     /// True if a text without letters, such as `10:30`, is kept as it is.
     pub keep_numbers: bool,

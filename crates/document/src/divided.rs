@@ -39,8 +39,8 @@ pub struct Sentence {
 }
 
 impl Divided {
-    /// Divides `text` as `how` says, into its sentences by default. Sentences that the model cannot read at once,
-    /// according to `fits`, are divided further.
+    /// Divides `text` as `how` says, into its sentences by default. Sentences that the model cannot read at
+    /// once, according to `fits`, are divided further.
     pub fn new(text: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Self {
         let mut sentences = Vec::new();
         let mut kept = 0;

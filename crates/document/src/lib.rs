@@ -88,8 +88,8 @@ impl Document {
     /// Divides plain text as `how` says. Text that the model cannot read at once, according to `fits`, is
     /// divided further.
     ///
-    /// Line breaks and blanks between segments are kept. Segments have none of the characters that mean nothing
-    /// where they stand, such as soft hyphens ([`without_ignorable`](attentive_base::ignorable)).
+    /// Line breaks and blanks between segments are kept. Segments have none of the characters that mean
+    /// nothing where they stand, such as soft hyphens ([`without_ignorable`](attentive_base::ignorable)).
     pub fn text(source: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Self {
         plain::read(source, how.into(), &fits)
     }

@@ -48,8 +48,8 @@ pub fn placeholders(text: &str) -> Vec<&str> {
     find(text, Markers::None).into_iter().map(|found| &text[found.range]).collect()
 }
 
-/// Addresses. The marks after them that belong to the text around them are matched, too, and taken away later.
-/// Scripts without blanks end them.
+/// Addresses. The marks after them that belong to the text around them are matched, too, and taken away
+/// later. Scripts without blanks end them.
 const ADDRESSES: [&str; 5] = [
     r"(?i:https?|ftps?|sftp|wss?|file|git|ssh|irc|magnet|data)://[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:mailto|tel|sms|urn|xmpp):[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
@@ -68,7 +68,8 @@ const OTHERS: [&str; 19] = [
     r"\{#[^#\n]*#\}",
     r"[$#%@]\{[^{}\n]*\}",
     r"\{[\w$.:\[\]!\\&<>+#-]*\}",
-    // Forms of messages by number or gender, which ICU's formatter reads: {n, plural, one {# man} other {# men}}
+    // Forms of messages by number or gender, which ICU's formatter reads: {n, plural, one {# man} other {#
+    // men}}
     r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout)\b[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}",
     // Variables of Windows; Python: %(name)s
     r"(?-u:\B)%[A-Z][A-Z0-9_]+%",

@@ -104,7 +104,8 @@ pub fn restore(sentence: &Sentence, found: &mut [Candidate], alignments: Vec<Ali
     }
 }
 
-/// Returns the warning that `translation` lacks placeables of its `source`, which the model read as other text.
+/// Returns the warning that `translation` lacks placeables of its `source`, which the model read as other
+/// text.
 pub fn lost(source: &str, translation: &str) -> Option<Warning> {
     let mut lost: Vec<&str> = placeholders(source);
     lost.retain(|one| !translation.contains(one));

@@ -32,8 +32,9 @@ impl Prompt {
 impl Pipeline {
     /// Prepares a text to continue.
     ///
-    /// Control characters are read as blanks, with a warning. For a model of lines, the text begins a new line, and may be empty. A model of a stream reads no start
-    /// token, so an empty text is replaced by `model.decoder_start_token`, or else by a line break.
+    /// Control characters are read as blanks, with a warning. For a model of lines, the text begins a new
+    /// line, and may be empty. A model of a stream reads no start token, so an empty text is replaced by
+    /// `model.decoder_start_token`, or else by a line break.
     ///
     /// # Errors
     /// [`Error::Usage`] for a text longer than the model's context, an empty text for a model without a line

@@ -112,7 +112,8 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
             ("prefix_tokens", text.map_err(|error| Problem::invalid(&error))?)
         }
     };
-    let given = document::Divided::new(&prefix, Split::Sentences, |_| true).sentences().len();
+    let how = Segmentation { keep_placeables: false, ..pipeline.segmentation(Split::Sentences) };
+    let given = document::Divided::new(&prefix, how, |_| true).sentences().len();
     if given > 1 {
         let problem = format!(
             "the prefix has {given} sentences, but only the first of the {sentences} sentences of text \

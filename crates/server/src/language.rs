@@ -121,18 +121,16 @@ pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected>
 
 /// The language of `text`, if that is certain enough to contradict someone: among `choices`, or another one.
 pub(super) fn recognize(text: &str, choices: &[Language]) -> Option<Detected> {
-    /// The fewest letters that tell one language from another.
-    const FEWEST: usize = 20;
-    if text.chars().filter(|c| c.is_alphabetic()).take(FEWEST).count() < FEWEST {
+    /// The fewest letters that tell one of few languages from another, and from any.
+    const FEWEST: [usize; 2] = [20, 200];
+    let letters = text.chars().filter(|c| c.is_alphabetic()).take(FEWEST[1]).count();
+    if letters < FEWEST[0] {
         return None;
     }
-    let of_any = guess(&Detector::new(), text).filter(|found| found.confidence >= CERTAIN);
-    let chosen = detect_among(text, choices).filter(|found| found.confidence >= CERTAIN);
-    match (of_any, chosen) {
-        // Near languages are taken for each other.
-        (Some(any), Some(chosen)) if any.language != chosen.language => (choices.len() > 1).then_some(chosen),
-        (any, chosen) => chosen.or(any),
-    }
+    let is_certain = |found: &Detected| found.confidence >= CERTAIN;
+    let of_any = || guess(&Detector::new(), text).filter(is_certain);
+    let of_any = if letters < FEWEST[1] { None } else { of_any() };
+    of_any.or_else(|| detect_among(text, choices).filter(is_certain))
 }
 
 /// The confidence of a language that is told.

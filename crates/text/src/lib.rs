@@ -32,6 +32,7 @@ pub use known_language::KnownLanguage;
 pub use languages::Languages;
 pub use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
+pub use normalization::composed;
 pub use pieces::SUMS;
 pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};

@@ -1,5 +1,7 @@
 //! The normalization of a text before it is divided.
 
+use std::borrow::Cow;
+
 use attentive_base::ignorable::has_ignorable;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -80,6 +82,14 @@ impl Normalizer for Normalization {
         let bound = Bound::of(text.get().len());
         self.0.iter().try_for_each(|step| step.normalize(text, bound))
     }
+}
+
+/// Returns `text` with each letter and its accents as one character, where there is one (NFC).
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    NormalizedString::from(text).nfc().get().to_owned().into()
 }
 
 /// The compiled map of a step, if it has one.

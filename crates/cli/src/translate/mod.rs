@@ -123,8 +123,8 @@ pub(super) struct Args {
     /// were trained on single sentences and would lose the others.
     #[arg(long)]
     split_sentences: bool,
-    /// Translate the input as a file of this format, and keep all that is not text: txt, html, xml, xliff, srt,
-    /// vtt, md, po or json [default: that of the file's name, except for txt; otherwise lines].
+    /// Translate the input as a file of this format, and keep all that is not text: txt, html, xml, xliff,
+    /// srt, vtt, md, po or json [default: that of the file's name, except for txt; otherwise lines].
     #[arg(long, value_name = "FORMAT", conflicts_with_all = [
         "n_best", "json", "scores", "no_scores", "prefix", "constraints", "token_scores", "alignments",
     ])]

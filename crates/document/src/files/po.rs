@@ -101,8 +101,8 @@ fn field_of(keyword: &str) -> Option<Field> {
     }
 }
 
-/// The inside of the string of `line` whose first quotation mark is at `quote`; `None` without a second one at
-/// the end of the line.
+/// The inside of the string of `line` whose first quotation mark is at `quote`; `None` without a second one
+/// at the end of the line.
 fn string(line: &str, quote: usize) -> Option<Range<usize>> {
     let mut escaped = false;
     for (at, c) in line[quote + 1..].char_indices() {

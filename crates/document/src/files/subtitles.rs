@@ -14,8 +14,8 @@ pub(super) enum Kind {
     WebVtt,
 }
 
-/// Divides the texts of the subtitles. A sentence may go on in the next line of a subtitle, but not in the next
-/// subtitle.
+/// Divides the texts of the subtitles. A sentence may go on in the next line of a subtitle, but not in the
+/// next subtitle.
 pub(super) fn read(
     source: &str,
     kind: Kind,

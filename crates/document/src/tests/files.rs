@@ -261,8 +261,8 @@ fn structure(format: FileFormat, text: &str) -> Vec<String> {
     }
 }
 
-/// 500 documents of each format: translated to themselves, they are the same; translated to anything, they have
-/// the same structure, and each placeholder once.
+/// 500 documents of each format: translated to themselves, they are the same; translated to anything, they
+/// have the same structure, and each placeholder once.
 #[test]
 fn random_files_keep_their_structure() {
     for format in FileFormat::ALL {

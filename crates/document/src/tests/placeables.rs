@@ -140,8 +140,8 @@ fn divided_texts_keep_what_was_not_read() {
     assert_eq!(restored[0], "Hello {name}, see https://a.example.");
 }
 
-/// Regression test: tags in texts are nested as deeply as they may be in markup, and no pattern takes time that
-/// grows with the square of a text.
+/// Regression test: tags in texts are nested as deeply as they may be in markup, and no pattern takes time
+/// that grows with the square of a text.
 #[test]
 fn hostile_placeables_take_little_time() {
     let many = |text: &str| text.repeat(100_000 / text.len());

@@ -9,13 +9,16 @@ const OTHER = /\.(docx?|od[pst]|pdf|pptx?|rtf|xlsx?|epub)$/i;
 const isFile = () => MARKUP.test(settings.file);
 const fileText = () => (settings.text === opened.shown ? opened.raw : settings.text);
 
+// The text of a file without its byte order mark, and with the line breaks of fields.
+const shown = (raw) => raw.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n");
+
 async function openFile(file) {
   const problem = element("file-problem");
   problem.textContent = "";
   try {
     const raw = await readText(file);
     set("file", file.name);
-    writeText(raw.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"));
+    writeText(shown(raw));
     opened = { raw, shown: settings.text };
     showCount();
     changed();
@@ -86,7 +89,7 @@ async function translateFile(panel, signal) {
   panel.parts = [];
   const { text, warnings } = await ask("api/translate_file", { model: panel.model.name, name, text: fileText() }, signal);
   panel.file = text;
-  panel.result.replaceChildren(make("div", { class: "text file", dir: "auto", lang: panel.model.target ?? "" }, text));
+  panel.result.replaceChildren(make("div", { class: "text file", dir: "auto", lang: panel.model.target ?? "" }, shown(text)));
   if (isFirst(panel)) {
     showSource();
   }

@@ -9,7 +9,7 @@ function readTerms(text) {
   text.split("\n").forEach((line, at) => {
     const [source, target] = line.split(/=|\t/).map((side) => side.trim());
     if (source && target && line.split(/=|\t/).length === 2) {
-      terms.push({ pattern: patternOf(source), target });
+      terms.push({ pattern: patternOf(source.normalize("NFC")), target });
     } else if (line.trim()) {
       wrong.push(at + 1);
     }
@@ -38,7 +38,7 @@ function presentTerms() {
 // The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first panel.
 function phrasesFor(panel, source) {
   const terms = panel.model.target === panels[0].model.target ? presentTerms().terms : [];
-  const needed = terms.filter(({ pattern }) => pattern.test(source));
+  const needed = terms.filter(({ pattern }) => pattern.test(source.normalize("NFC")));
   return [...new Set(needed.map(({ target }) => target))];
 }
 

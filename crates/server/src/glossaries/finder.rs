@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use attentive_text::composed;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Terms, each with the number of its entry, in a trie of words.
@@ -22,7 +23,7 @@ impl Finder {
     /// Adds a term. If the term exists already, returns its entry and leaves it unchanged.
     pub(super) fn insert(&mut self, term: &str, entry: usize) -> Option<usize> {
         let mut node = 0;
-        for word in words(term) {
+        for word in words(&composed(term)) {
             let new = self.words.len() as u32;
             let word = match self.words.get(word) {
                 Some(&known) => known,
@@ -38,10 +39,11 @@ impl Finder {
         known
     }
 
-    /// The entries of the terms in `text`, in ascending order. Of overlapping terms, the first one is taken,
-    /// and of those with the same start the longest.
+    /// The entries of the terms in `text`, in whichever Unicode form either is written, in ascending order.
+    /// Of overlapping terms, the first one is taken, and of those with the same start the longest.
     pub(super) fn find(&self, text: &str) -> Vec<usize> {
-        let words: Vec<Option<u32>> = words(text).map(|word| self.words.get(word).copied()).collect();
+        let words: Vec<Option<u32>> =
+            words(&composed(text)).map(|word| self.words.get(word).copied()).collect();
         let mut found = Vec::new();
         let mut place = 0;
         while place < words.len() {
@@ -106,6 +108,11 @@ mod tests {
             ("", vec![]),
         ] {
             assert_eq!(found(&terms, text), expected, "{text}");
+        }
+        for (term, text) in
+            [("caf\u{e9}", "a cafe\u{301}."), ("cafe\u{301}", "a caf\u{e9}."), ("\u{212b}", "\u{c5}")]
+        {
+            assert_eq!(found(&[term], text), [term]);
         }
     }
 

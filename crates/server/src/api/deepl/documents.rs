@@ -1,5 +1,5 @@
-//! Translation of files, as in version 2 of DeepL's API: uploaded, translated while the client asks how far it
-//! is, fetched once.
+//! Translation of files, as in version 2 of DeepL's API: uploaded, translated while the client asks how far
+//! it is, fetched once.
 
 use std::sync::Arc;
 

@@ -41,9 +41,9 @@ pub(super) struct Translate {
     /// [default: true].
     #[serde(default = "yes")]
     split_sentences: bool,
-    /// Whether to keep placeholders such as `{name}` and `%s`, addresses, and texts without letters as they are.
-    /// Not with `alignments`, `prefix`, `prefix_tokens` or `phrases`: the model then reads
-    /// placeholders, and a warning says if the translation lacks one [default: whether it is possible].
+    /// Whether to keep placeholders such as `{name}` and `%s`, addresses, and texts without letters as they
+    /// are. Not with `alignments`, `prefix`, `prefix_tokens` or `phrases`: the model then reads placeholders,
+    /// and a warning says if the translation lacks one [default: whether it is possible].
     keep_placeables: Option<bool>,
     /// The beginning of each translation, that is, of its first sentence.
     prefix: Option<String>,

@@ -43,8 +43,8 @@ struct OneSentence {
     source: String,
     /// The best translation of the sentence.
     translation: String,
-    /// The geometric mean of the probabilities of the translation's tokens: the lower it is, the less the model
-    /// is sure. 1 for an empty translation.
+    /// The geometric mean of the probabilities of the translation's tokens: the lower it is, the less the
+    /// model is sure. 1 for an empty translation.
     probability: f64,
 }
 

@@ -1,0 +1,178 @@
+//! `attentive serve`: files, the language of a text, and parts that are no language.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::serve_translate::lines;
+use crate::support::http::{Reply, get, post, post_with};
+use crate::support::serving::{Running, config, until};
+
+/// Sends a form with a file and fields.
+fn upload(address: SocketAddr, path: &str, (name, content): (&str, &str), fields: &[(&str, &str)]) -> Reply {
+    let mut body = String::new();
+    for (field, value) in fields {
+        body += &format!("--X\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n");
+    }
+    body += &format!(
+        "--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: text/plain\r\n\r\n{content}\r\n--X--\r\n"
+    );
+    post_with(address, path, "Content-Type: multipart/form-data; boundary=X\r\n", &body)
+}
+
+fn srt(text: &str) -> String {
+    format!("1\n00:00:01,000 --> 00:00:02,000\n{text}\n")
+}
+
+#[test]
+fn files_are_translated_by_all_apis() {
+    let (lines, expected) = lines("transformer-post");
+    let (source, expected) = (srt(&lines[3]), srt(&expected[3]));
+    let server = Running::start(config());
+    let address = server.address;
+
+    let asked = json!({"model": "en-de", "name": "a.srt", "text": source});
+    let found = post(address, "/api/translate_file", &asked).expect(200);
+    assert_eq!((&found["text"], &found["name"]), (&json!(expected), &json!("a.srt")));
+
+    let fields = [("source", "en"), ("target", "de")];
+    let found = upload(address, "/translate_file", ("a.srt", &source), &fields).expect(200);
+    let url = found["translatedFileUrl"].as_str().unwrap();
+    let (_, path) = url.split_once("localhost").unwrap();
+    for _ in 0..2 {
+        let file = get(address, path);
+        assert_eq!((file.status, &*file.body), (200, &*expected));
+        assert_eq!(file.header("content-disposition"), Some("attachment; filename*=UTF-8''a.srt"));
+    }
+
+    let fields = [("source_lang", "EN"), ("target_lang", "DE")];
+    let ticket = upload(address, "/v2/document", ("dir/b ü.srt", &source), &fields).expect(200);
+    let (id, key) =
+        (ticket["document_id"].as_str().unwrap(), json!({"document_key": ticket["document_key"]}));
+    let status = format!("/v2/document/{id}");
+    until("the document is done", || post(address, &status, &key).expect(200)["status"] == "done");
+    let done = post(address, &status, &key).expect(200);
+    assert_eq!(done["billed_characters"], source.chars().count());
+    post(address, &status, &json!({"document_key": "x"})).expect(404);
+    let file = post(address, &format!("{status}/result"), &key);
+    assert_eq!((file.status, &*file.body), (200, &*expected));
+    assert_eq!(file.header("content-disposition"), Some("attachment; filename*=UTF-8''b%20%C3%BC.srt"));
+    // It is released.
+    post(address, &format!("{status}/result"), &key).expect(404);
+
+    let settings = get(address, "/frontend/settings").expect(200);
+    assert_eq!(settings["filesTranslation"], true);
+    assert!(settings["supportedFilesFormat"].as_array().unwrap().contains(&json!(".srt")));
+}
+
+#[test]
+fn wrong_files_are_refused() {
+    let server = Running::start(config());
+    let address = server.address;
+    let fields = [("source", "en"), ("target", "de")];
+    for (name, content, words) in [
+        ("a.docx", "PK", "`docx` is not a format"),
+        ("a", "x", "no extension"),
+        ("a.json", "{", "not JSON"),
+        ("a.xml", "<a>", "line 1, column 1"),
+        ("a.po", "msgid \"", "line 1"),
+    ] {
+        let reply = upload(address, "/translate_file", (name, content), &fields);
+        assert_eq!(reply.status, 400, "{reply:?}");
+        assert!(reply.body.contains(words), "{reply:?}");
+    }
+    // A document that cannot be read is found out later.
+    let deepl = [("target_lang", "DE"), ("source_lang", "EN")];
+    let ticket = upload(address, "/v2/document", ("a.json", "{"), &deepl).expect(200);
+    let path = format!("/v2/document/{}", ticket["document_id"].as_str().unwrap());
+    let key = json!({"document_key": ticket["document_key"]});
+    until("the document has failed", || post(address, &path, &key).expect(200)["status"] == "error");
+    assert!(post(address, &path, &key).expect(200)["error_message"].as_str().unwrap().contains("not JSON"));
+
+    let reply = upload(address, "/translate_file", ("a.txt", "1"), &[("source", "en")]);
+    assert_eq!(reply.status, 400, "{reply:?}");
+    let reply = post_with(address, "/translate_file", "Content-Type: text/plain\r\n", "x");
+    assert_eq!(reply.status, 415, "{reply:?}");
+    let form = "Content-Type: multipart/form-data; boundary=X\r\n";
+    for body in ["", "--X", "--X\r\nContent-Disposition: form-data; name=\"file\"", "--X--\r\n", "x"] {
+        let reply = post_with(address, "/translate_file", form, body);
+        assert_eq!(reply.status, 400, "{body}: {reply:?}");
+    }
+    let many: String = (0..100)
+        .map(|n| format!("--X\r\nContent-Disposition: form-data; name=\"f{n}\"\r\n\r\n1\r\n"))
+        .collect();
+    let reply = post_with(address, "/translate_file", form, &format!("{many}--X--\r\n"));
+    assert!(reply.status == 400 && reply.body.contains("fields"), "{reply:?}");
+    get(address, "/download_file/unknown.txt").expect(404);
+}
+
+#[test]
+fn languages_are_those_of_the_models() {
+    let server = Running::start(config());
+    let address = server.address;
+    let detect = |path: &str, body: Value| post(address, path, &body).expect(200);
+    // Models here read English and French, and write German.
+    let german = "Der alte Lehrer gibt den Kindern ein Buch und geht dann langsam nach Hause.";
+    let english = "The old teacher gives the children a book and then slowly walks home.";
+    let among = detect("/detect", json!({"q": german}))[0]["language"].clone();
+    assert!(among == "en" || among == "fr", "{among}");
+    assert_eq!(detect("/detect", json!({"q": english}))[0]["language"], "en");
+    assert_eq!(detect("/api/detect", json!({"text": german}))["language"], "de");
+    assert_eq!(detect("/api/detect", json!({"text": english}))["language"], "en");
+    for short in ["", "12:30", "ok"] {
+        assert_eq!(detect("/api/detect", json!({"text": short}))["language"], Value::Null);
+    }
+}
+
+#[test]
+fn placeables_and_probabilities() {
+    let (lines, expected) = lines("transformer-post");
+    let server = Running::start(config());
+    let address = server.address;
+    let with = format!("{{name}} {} %s", lines[3]);
+    let ask = |body: Value| post(address, "/api/translate", &body).expect(200)["results"][0].clone();
+    let found = ask(json!({"model": "en-de", "text": with}));
+    let whole = format!("{{name}} {} %s", expected[3]);
+    assert_eq!(found["translations"][0]["text"], json!(whole));
+    let sentence = &found["sentences"][0];
+    assert_eq!((&sentence["before"], &found["after"]), (&json!("{name} "), &json!(" %s")));
+    let probability = sentence["probability"].as_f64().unwrap();
+    let tokens = found["translations"][0]["tokens"].as_array().unwrap();
+    assert!(probability > 0.0 && probability <= 1.0 && !tokens.is_empty());
+
+    // Inside a sentence: by alignment, in a stream, too.
+    let (first, rest) = lines[3].split_once(' ').unwrap();
+    let inside = format!("{first} {{name}} {rest}");
+    let found = ask(json!({"model": "en-de", "text": inside}));
+    let text = found["translations"][0]["text"].as_str().unwrap();
+    assert_eq!(text.matches("{name}").count(), 1, "{found}");
+    let without: Vec<&str> = text.split_whitespace().filter(|word| *word != "{name}").collect();
+    assert_eq!(without.join(" "), expected[3]);
+    assert_eq!(found["sentences"][0]["source"], json!(inside));
+    assert_eq!(found["sentences"][0]["translation"], found["translations"][0]["text"]);
+    let stream = post(address, "/api/translate", &json!({"model": "en-de", "text": inside, "stream": true}));
+    assert!(stream.body.contains("event: result") && stream.body.contains(text), "{stream:?}");
+
+    // Where the model must read them, a warning says what it lost.
+    let found = ask(json!({"model": "en-de", "text": inside, "alignments": true}));
+    assert!(found["warnings"].to_string().contains("lacks `{name}`"), "{found}");
+    let found = ask(json!({"model": "en-de", "text": inside, "keep_placeables": false}));
+    assert!(found["warnings"].to_string().contains("lacks `{name}`"), "{found}");
+    let asked = json!({"model": "en-de", "text": inside, "alignments": true, "keep_placeables": true});
+    post(address, "/api/translate", &asked).expect(422);
+
+    let chat = json!({"model": "en-de", "messages": [{"role": "user", "content": inside}]});
+    let answer = post(address, "/v1/chat/completions", &chat).expect(200);
+    assert_eq!(answer["choices"][0]["message"]["content"], json!(text));
+    for (path, asked, place) in [
+        ("/translate", json!({"q": inside, "source": "en", "target": "de"}), "/translatedText"),
+        (
+            "/v2/translate",
+            json!({"text": [inside], "source_lang": "EN", "target_lang": "DE"}),
+            "/translations/0/text",
+        ),
+    ] {
+        let found = post(address, path, &asked).expect(200);
+        assert_eq!(found.pointer(place), Some(&json!(text)), "{path}");
+    }
+}
