@@ -113,7 +113,7 @@ fn languages_are_those_of_the_models() {
     let detect = |path: &str, body: Value| post(address, path, &body).expect(200);
     // Models here read English and French, and write German.
     let german = "Der alte Lehrer gibt den Kindern ein Buch und geht dann langsam nach Hause.";
-    let english = "The old teacher gives the children a book and then slowly walks home.";
+    let english = "The old teacher gives the children a book, and then they walk home through the park with their mother.";
     let among = detect("/detect", json!({"q": german}))[0]["language"].clone();
     assert!(among == "en" || among == "fr", "{among}");
     assert_eq!(detect("/detect", json!({"q": english}))[0]["language"], "en");
