@@ -5,7 +5,8 @@ use crate::server::Server;
 use crate::translate::BOTH_WAYS;
 
 const GERMAN: &str = "Der alte Lehrer gibt den Kindern ein Buch und geht dann langsam nach Hause.";
-const ENGLISH: &str = "The old teacher gives the children a book, and then they walk home through the park with their mother.";
+const ENGLISH: &str =
+    "The old teacher gives the children a book, and then they walk home through the park with their mother.";
 
 #[test]
 fn the_page_says_that_a_text_is_in_another_language() {

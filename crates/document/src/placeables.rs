@@ -50,14 +50,17 @@ pub fn placeholders(text: &str) -> Vec<&str> {
 
 /// Addresses. The marks after them that belong to the text around them are matched, too, and taken away
 /// later. Scripts without blanks end them.
-const ADDRESSES: [&str; 5] = [
+const ADDRESSES: [&str; 4] = [
     r"(?i:https?|ftps?|sftp|wss?|file|git|ssh|irc|magnet|data)://[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:mailto|tel|sms|urn|xmpp):[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:www)\.[^\s<>\x22“”„«».\u{2e80}-\u{ffef}]+\.[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     // A domain with a path.
     r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+[a-z]{2,12}/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*",
-    r"[A-Za-z0-9_.%+-]{1,64}@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}",
 ];
+
+/// An e-mail address from its sign on. What stands before that is found backwards: a search for it at each
+/// word would take many times as long.
+const MAIL: &str = r"@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}";
 
 const OTHERS: [&str; 19] = [
     // Members of social networks.
@@ -70,7 +73,7 @@ const OTHERS: [&str; 19] = [
     r"\{[\w$.:\[\]!\\&<>+#-]*\}",
     // Forms of messages by number or gender, which ICU's formatter reads: {n, plural, one {# man} other {#
     // men}}
-    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout)\b[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}",
+    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout)(?-u:\b)[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}",
     // Variables of Windows; Python: %(name)s
     r"(?-u:\B)%[A-Z][A-Z0-9_]+%",
     r"%\(\w+\)[#0+-]*\d{0,4}(?:\.\d{1,4})?[a-zA-Z]",
@@ -97,7 +100,7 @@ const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}
 static ALL: LazyLock<Regex> = LazyLock::new(|| {
     let addresses = ADDRESSES.join("|");
     let others = OTHERS.join("|");
-    Regex::new(&format!("(?P<address>{addresses})|{others}")).expect("the patterns are valid")
+    Regex::new(&format!("{addresses}|{MAIL}|{others}")).expect("the patterns are valid")
 });
 
 static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(MARKER).expect("the pattern is valid"));
@@ -139,11 +142,15 @@ fn marker_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
 fn matches(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    while let Some(groups) = ALL.captures_at(text, at) {
-        let Some(whole) = groups.get(0) else { break };
-        let range = whole.range();
-        let end =
-            if groups.name("address").is_some() { end_of_address(text, range.clone()) } else { range.end };
+    while let Some(whole) = ALL.find_at(text, at) {
+        let start = if whole.as_str().starts_with('@') {
+            start_of_mail(&text[at..whole.start()], whole.start())
+        } else {
+            whole.start()
+        };
+        let range = start..whole.end();
+        let is_address = whole.as_str().starts_with(|c: char| c.is_ascii_alphanumeric());
+        let end = if is_address { end_of_address(text, range.clone()) } else { range.end };
         // "50%" and a letter after it are no placeholder.
         let is_percentage = whole.as_str().starts_with('%')
             && whole.as_str() != "%%"
@@ -163,6 +170,15 @@ fn matches(text: &str) -> Vec<Range<usize>> {
 fn may_have_more(text: &str) -> bool {
     let www = || text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"www."));
     text.contains(['%', '{', '$', '<', '&', '@', ':', '/', '(']) || www()
+}
+
+/// The place where the e-mail address begins whose sign is at `sign`, after `before`.
+fn start_of_mail(before: &str, sign: usize) -> usize {
+    const LONGEST: usize = 64;
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.%+-".contains(byte);
+    let len = before.bytes().rev().take(LONGEST).take_while(|byte| is_part(&byte)).count();
+    let local = &before[before.len() - len..];
+    sign - local.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).len()
 }
 
 /// The end of the address `text[range]` without the marks after it, and without brackets that are not opened

@@ -102,3 +102,52 @@ fn map(step: &Value) -> Result<Option<Charsmap>, String> {
     let kept = kept.filter_map(Value::as_str).map(str::to_owned).collect();
     Charsmap::parse(map.as_str().unwrap_or_default(), kept).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use attentive_base::ignorable::without_ignorable;
+    use attentive_base::random::Random;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The expression in the tokenizer's file matches what the function removes.
+    #[test]
+    fn the_pattern_removes_what_the_function_removes() {
+        const PARTS: [&str; 24] = [
+            "a",
+            " ",
+            "1",
+            "#",
+            "م",
+            "خ",
+            "क",
+            "\u{94d}",
+            "❤",
+            "👩",
+            "🚀",
+            "🏴",
+            "葛",
+            "\u{1820}",
+            "\u{1100}",
+            "\u{200b}",
+            "\u{200c}",
+            "\u{200d}",
+            "\u{fe0f}",
+            "\u{fe00}",
+            "\u{e0100}",
+            "\u{e0067}",
+            "\u{180b}",
+            "\u{1160}",
+        ];
+        let file = json!({"type": "Sequence", "normalizers": [ignorable_normalizer()]});
+        let normalization: Normalization = serde_json::from_value(file).unwrap();
+        let mut random = Random::new(1, 0);
+        for _ in 0..20_000 {
+            let text: String = (0..random.below(10)).map(|_| *random.choose(&PARTS)).collect();
+            let mut normalized = NormalizedString::from(text.as_str());
+            normalization.normalize(&mut normalized).unwrap();
+            assert_eq!(normalized.get(), without_ignorable(&text), "{text:?}");
+        }
+    }
+}

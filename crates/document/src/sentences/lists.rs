@@ -5,6 +5,7 @@ pub(super) const TITLES: &str = "
     adj adm brig capt cmdr col cpl dhr dipl doc dott dr dra drs fr frl gen gov hl hon hr hrn ing insp ir judr lt mag
     maj messrs mevr mgr mlle mlles mm mme mmes mr mrs ms mudr mx phdr phil pres prof pvt rep rev sen sgt sig sigg sra
     sras sres srta sta ste sto ud uds vd vds yrd κα акад доц мр проф тов
+    avv cel cnel dña egr excmo exmo gral joh ks mons pr seb spett św δρ κα καθ डॉ पं प्रो
 ";
 
 /// Abbreviations in the middle of a sentence.
@@ -14,18 +15,21 @@ pub(super) const NEVER: &str = "
     m.in mgr napr např np nr núm o.g p.e p.ej p.ex pp prof pág págs resp s.o s.u sig sigg sog sra sras sres srta t.ex
     tgl tj tzn tzv tél u.u v.d verh vgl viz vols vs vö z.b zb zif ziff zzgl örn öğr čl π.χ акад вул доц напр проф рис
     св сс стр т.е табл ул №
+    gem ul
 ";
 
 /// Abbreviations that belong to a number after them; elsewhere they are words at the end of a sentence.
 pub(super) const BEFORE_NUMBER: &str = "
     abs apr art aug bl cap cc ch dec dez déc ed feb fig gl jan jul jun lib mar max min mind nn no nos nov num nº oct
     okt op pag par pg pos poz rd rys sec sep sept str tab tel ver vol гл ст
+    aprox godz hfst rozdz réf ust доб кв ок αρ εικ
 ";
 
 /// Abbreviations that may end a sentence, or be followed by a name.
 pub(super) const UNCLEAR: &str = "
     al assoc av avda ave blvd bros co corp cía dept dist eds ej ex ft gmbh hrsg inc jr llc ltd ltda mt plc sr ss st
     std вв гг дол др им коп млн млрд пр руб см ср тыс
+    cia mio mrd mwst
 ";
 
 /// Words after which a number with a full stop is an ordinal, as in the German "der 3. Oktober".

@@ -7,6 +7,8 @@ pub(super) struct Mark {
     pub(super) kind: Kind,
     /// The number of bytes of all marks.
     pub(super) len: usize,
+    /// True if the last of them is a question mark or an exclamation mark.
+    pub(super) asks: bool,
 }
 
 /// The strength of the evidence that a sentence ends.
@@ -27,9 +29,10 @@ impl Mark {
     /// The marks at the beginning of `text`, of which there is at least one.
     pub(super) fn read(text: &str) -> Self {
         let mut len = 0;
-        let (mut stops, mut kind) = (0, Kind::Stop);
+        let (mut stops, mut kind, mut asks) = (0, Kind::Stop, false);
         for c in text.chars().take_while(|&c| is_end(c)) {
             len += c.len_utf8();
+            asks = matches!(c, '!' | '?' | '！' | '？' | '؟' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '︕' | '︖');
             let stronger = |kind: Kind, than: &[Kind]| !than.contains(&kind);
             match c {
                 '.' => stops += 1,
@@ -45,7 +48,7 @@ impl Mark {
         if kind == Kind::Stop && stops > 1 {
             kind = Kind::Ellipsis;
         }
-        Self { kind, len }
+        Self { kind, len, asks }
     }
 }
 

@@ -78,10 +78,11 @@ impl Reader<'_> {
             return false;
         }
         match place.marks.kind {
-            marks::Kind::Wide => !goes_on_in_japanese(place, next),
+            marks::Kind::Wide => !goes_on_in_japanese(place, next) && !self.is_quoted(place, next),
             marks::Kind::Greek => blank && is_greek(place.before.chars().next_back()),
             marks::Kind::Strong if !blank => is_ideographic(next),
             _ if !blank => false,
+            marks::Kind::Strong if self.is_quoted(place, next) => false,
             marks::Kind::Strong => !(is_small(first_letter(place.after)) && self.is_aside(place)),
             marks::Kind::Ellipsis => match first_letter(place.after) {
                 Some(c) => !c.is_lowercase() && !c.is_numeric(),
@@ -97,8 +98,15 @@ impl Reader<'_> {
         self.cased && (place.closes || dash)
     }
 
+    /// True if a quoted question or exclamation is part of the sentence around it, in a script without
+    /// capitals: the text goes on, and not with another quotation.
+    fn is_quoted(&self, place: &Place<'_>, next: char) -> bool {
+        let is_uncased = next.is_alphabetic() && !next.is_lowercase() && !next.is_uppercase();
+        place.closes && place.marks.asks && is_uncased
+    }
+
     fn ends_at_stop(&self, place: &Place<'_>) -> bool {
-        if self.cased && is_small(first_letter(place.after)) {
+        if self.cased && is_small(first_letter(place.after)) && !begins_item(place.after) {
             return false;
         }
         let word = Word::last(place.before);
@@ -118,6 +126,13 @@ fn first_letter(text: &str) -> Option<char> {
     let passed =
         |c: &char| is_ignorable(*c) || is_opening(*c) || c.is_whitespace() || matches!(c, '-' | '–' | '—');
     chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())
+}
+
+/// True if `text` begins with a marker of a list, such as `b)`, or with a name such as `eBay`.
+fn begins_item(text: &str) -> bool {
+    let mut chars = text.chars();
+    let is_small = chars.next().is_some_and(char::is_lowercase);
+    is_small && chars.next().is_some_and(|c| c == ')' || c.is_uppercase())
 }
 
 /// True for a small letter of a script that begins sentences with capital letters. Georgian does not.

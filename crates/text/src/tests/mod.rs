@@ -180,3 +180,27 @@ fn missing_files_are_named() {
     let error = Tokenizers::load(dir.path(), &attentive_config::SpecialNames::default()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }
+
+/// Characters that mean nothing change no token, and those that shape letters or emoji do.
+#[test]
+fn ignorable_characters_change_no_token() {
+    for kind in KINDS {
+        let tokenizers = learned(&config(kind));
+        let tokenizer = tokenizers.src();
+        let expected = tokenizer.encode("the dog sees").unwrap();
+        for c in [
+            '\u{200b}', '\u{200e}', '\u{2060}', '\u{ad}', '\u{202a}', '\u{180e}', '\u{34f}', '\u{3164}',
+            '\u{feff}', '\u{200d}', '\u{fe0f}',
+        ] {
+            let text = format!("{c}th{c}e {c}do{c}g{c} sees{c}");
+            assert_eq!(tokenizer.encode(&text).unwrap(), expected, "{kind:?} {c:?}");
+            assert!(tokenizer.encode(&c.to_string()).unwrap().is_empty(), "{kind:?} {c:?}");
+        }
+        let none = TokenizerConfig { normalization: Normalization::None, ..config(kind) };
+        let unchanged = learned(&none);
+        assert_ne!(
+            unchanged.src().encode("the d\u{ad}og").unwrap(),
+            unchanged.src().encode("the dog").unwrap()
+        );
+    }
+}
