@@ -81,6 +81,14 @@ function listenToFiles() {
   });
 }
 
+// True if `text` has not even half of the lines that were there before, beside one that may have been edited, so that it comes from
+// no file.
+function isAnother(before, text) {
+  const lines = before.split("\n");
+  const kept = new Set(text.split("\n"));
+  return !text || 2 * (lines.filter((line) => kept.has(line)).length + 1) < lines.length;
+}
+
 // Translates the opened file as a whole.
 async function translateFile(panel, signal) {
   const started = performance.now();

@@ -145,10 +145,10 @@ function chooseModel({ name }) {
 function listenToInput() {
   const field = element("text");
   field.oninput = () => {
-    set("text", field.value);
-    if (!field.value) {
+    if (isAnother(settings.text, field.value)) {
       set("file", "");
     }
+    set("text", field.value);
     showSource();
     showCount();
     changed();
