@@ -113,7 +113,7 @@ impl Reader<'_> {
                 self.begin(range.start)?;
                 self.visible(range);
             }
-            Event::InlineHtml(tag) => self.tag(number, tag, range)?,
+            Event::InlineHtml(tag) => return self.tag(number, tag, range),
             Event::SoftBreak => {
                 self.collector.run.text("\n", range.clone());
                 self.at = range.end;
@@ -177,17 +177,23 @@ impl Reader<'_> {
         self.at = range.end;
     }
 
-    fn tag(&mut self, number: usize, tag: &str, range: Range<usize>) -> Result<()> {
+    /// Reads an HTML tag, or a whole element whose content is kept, and returns the number of the next event.
+    fn tag(&mut self, number: usize, tag: &str, range: Range<usize>) -> Result<usize> {
         self.begin(range.start)?;
+        let name = name_of(tag);
         let run = &mut self.collector.run;
         match self.tags[number] {
+            Some(end) if end > number && html::is_opaque(&name) => {
+                self.visible(range.start..self.events[end].1.end);
+                return Ok(end + 1);
+            }
             Some(other) if other > number => run.open(range.clone(), number, Some(other)),
             Some(other) => run.close(range.clone(), number, Some(other)),
-            None if name_of(tag).eq_ignore_ascii_case("img") => run.visible(range.clone()),
+            None if name == "img" => run.visible(range.clone()),
             None => run.hidden(range.clone()),
         }
         self.at = range.end;
-        Ok(())
+        Ok(number + 1)
     }
 
     /// The number of characters of the mark of an element.

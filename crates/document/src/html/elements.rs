@@ -27,7 +27,7 @@ pub(super) fn is_block(name: &str) -> bool {
 }
 
 /// True for elements whose content is not text in a human language, or is not displayed.
-pub(super) fn is_opaque(name: &str) -> bool {
+pub(crate) fn is_opaque(name: &str) -> bool {
     is_raw(name)
         || is_one_of! { name:
             "applet" "audio" "canvas" "code" "kbd" "listing" "map" "math" "noframes" "object" "pre"

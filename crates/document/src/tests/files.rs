@@ -90,7 +90,7 @@ fn targets_of_xliff_are_filled_where_they_are_empty() {
 fn markdown_keeps_its_structure() {
     check(
         FileFormat::Markdown,
-        "---\ntitle: x\n---\n# A *big* title {#id}\n\nText with `code`, a [link](https://a.example \"t\") and\na [name].\n\n- [ ] one\n- two **three**\n  four\n\n> quoted\n> lines\n\n```sh\nnot this\n```\n\n| a | b |\n|---|---|\n| c d | `e` |\n\n<p align=\"center\">centered <b>text</b></p>\n\n![image](x.png) 1\\. no list \\* x[^1]\n\n[^1]: a note\n\n[name]: https://b.example\n",
+        "---\ntitle: x\n---\n# A *big* title {#id}\n\nText with `code`, a [link](https://a.example \"t\") and\na [name].\n\n- [ ] one\n- two **three**\n  four\n\n> quoted\n> lines\n\n```sh\nnot this\n```\n\n| a | b |\n|---|---|\n| c d | `e` |\n\n<p align=\"center\">centered <b>text</b></p>\n\n![image](x.png) 1\\. no list \\* x[^1] <kbd>key</kbd>\n\n[^1]: a note\n\n[name]: https://b.example\n",
         &[
             "A big title",
             "Text with, a link and a name.",
@@ -104,7 +104,7 @@ fn markdown_keeps_its_structure() {
             "1. no list * x",
             "a note",
         ],
-        "---\ntitle: x\n---\n# A *BIG* TITLE {#id}\n\nTEXT WITH `code`, A [LINK](https://a.example \"t\") AND A [NAME][name].\n\n- [ ] ONE\n- TWO **THREE** FOUR\n\n> QUOTED LINES\n\n```sh\nnot this\n```\n\n| A | B |\n|---|---|\n| C D | `e` |\n\n<p align=\"center\">CENTERED <b>TEXT</b></p>\n\n![image](x.png) 1. NO LIST \\* X[^1]\n\n[^1]: A NOTE\n\n[name]: https://b.example\n",
+        "---\ntitle: x\n---\n# A *BIG* TITLE {#id}\n\nTEXT WITH `code`, A [LINK](https://a.example \"t\") AND A [NAME][name].\n\n- [ ] ONE\n- TWO **THREE** FOUR\n\n> QUOTED LINES\n\n```sh\nnot this\n```\n\n| A | B |\n|---|---|\n| C D | `e` |\n\n<p align=\"center\">CENTERED <b>TEXT</b></p>\n\n![image](x.png) 1. NO LIST \\* X[^1] <kbd>key</kbd>\n\n[^1]: A NOTE\n\n[name]: https://b.example\n",
     );
 }
 
