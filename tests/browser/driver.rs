@@ -19,25 +19,44 @@ pub(crate) struct Driver {
 impl Driver {
     /// Starts it; `None`, with a message, if there is none.
     pub(crate) fn start() -> Option<Self> {
+        for _ in 0..5 {
+            let process = Self::spawn()?;
+            if let Some(driver) = Self::listening(process) {
+                return Some(driver);
+            }
+            // Another program took the port that it had chosen.
+        }
+        panic!("`chromedriver` found no port");
+    }
+
+    /// Its process; `None`, with a message, if there is none.
+    fn spawn() -> Option<Child> {
         let mut command = Command::new("chromedriver");
-        let started = command.arg("--port=0").stdout(Stdio::piped()).spawn();
-        let mut process = match started {
-            Ok(process) => process,
+        match command.arg("--port=0").stdout(Stdio::piped()).spawn() {
+            Ok(process) => Some(process),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let required = env::var("ATTENTIVE_BROWSER_TESTS").is_ok_and(|it| it == "required");
                 assert!(!required, "there is no `chromedriver` on the path");
                 eprintln!("skipped: there is no `chromedriver` on the path (Debian: `chromium-driver`)");
-                return None;
+                None
             }
             Err(error) => panic!("cannot start `chromedriver`: {error}"),
-        };
+        }
+    }
+
+    /// The driver once it listens; `None` if it has ended.
+    fn listening(mut process: Child) -> Option<Self> {
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let port = lines.find_map(|line| {
             let line = line.ok()?;
             let (_, port) = line.split_once("successfully on port ")?;
             port.trim_end_matches('.').parse().ok()
         });
-        let port: u16 = port.expect("a port");
+        let Some(port): Option<u16> = port else {
+            // It has said all that it will say.
+            let _ = process.wait();
+            return None;
+        };
         let address = (Ipv4Addr::LOCALHOST, port).into();
         // Whatever else it says must be read, or it stops.
         thread::spawn(move || lines.for_each(drop));
