@@ -26,8 +26,9 @@ pub(crate) struct Builder {
     range: Option<Range<usize>>,
     text: String,
     events: Vec<Event>,
-    /// The number of events before the last character of the text.
+    /// The number of events before the last character of the text, and before the last blank.
     before_last: usize,
+    before_blank: usize,
     /// The whitespace before the first and after the last visible content, as in the source.
     leading: Outside,
     trailing: Outside,
@@ -137,11 +138,13 @@ impl Builder {
     fn space(&mut self) {
         if !self.blank {
             // What takes no space and stands between a word and the blank after it stays at the word.
-            for event in &mut self.events[self.before_last..] {
+            let first = self.before_last.max(self.before_blank);
+            for event in &mut self.events[first..] {
                 if let What::Hidden { follows } = &mut event.what {
                     *follows = !self.text.is_empty();
                 }
             }
+            self.before_blank = self.events.len();
         }
         self.blank = true;
         self.follow(Side::Blank);

@@ -166,7 +166,11 @@ fn hostile_placeables_take_little_time() {
         many(":a"),
         many("xwww.a."),
         many("@a.a"),
+        many("%s "),
     ] {
+        let html = Document::html(&text, Split::Paragraphs, |_| true)
+            .unwrap_or_else(|_| Document::text("", Split::Lines, |_| true));
+        html.render(&vec![Translated::default(); html.segments().len()]);
         let document = Document::text(&format!("{text} x"), Split::Sentences, |_| true);
         let translations: Vec<_> = document.segments().iter().map(|_| Translated::default()).collect();
         document.render(&translations);
