@@ -205,6 +205,16 @@ fn end_of_address(text: &str, range: Range<usize>) -> usize {
     range.start + kept.len()
 }
 
+/// True for a placeholder of the next argument, such as `%s` or `{}`: if a translation has two of them in
+/// another order, they stand for the wrong arguments.
+pub(super) fn takes_next_argument(placeable: &str) -> bool {
+    let is_printf = || {
+        let inside = placeable.strip_prefix('%')?;
+        Some(inside.ends_with(char::is_alphabetic) && !inside.contains(['$', '(', '{', '%']))
+    };
+    placeable == "{}" || is_printf().unwrap_or(false)
+}
+
 /// Finds the counterparts of tags.
 fn pair(text: &str, found: &mut [Placeable]) {
     const DEEPEST: usize = 64;

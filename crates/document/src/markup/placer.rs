@@ -52,7 +52,13 @@ struct Stretch {
 
 impl<'a> Placer<'a> {
     pub(super) fn new(markup: &'a Markup, src_units: usize, target: &'a Target, form: Form) -> Self {
-        Self { markup, target, writer: Writer::new(&target.text, form), src_units, slots: vec![0; src_units] }
+        Self {
+            markup,
+            target,
+            writer: Writer::new(&target.text, form, markup),
+            src_units,
+            slots: vec![0; src_units],
+        }
     }
 
     /// Appends everything to `out`.

@@ -8,6 +8,7 @@ use attentive_base::error::{Error, Result};
 use super::MAX_DEPTH;
 use super::blanks::Sides;
 use super::words::Words;
+use crate::placeables;
 
 /// Markup as it is read, at a place of the text.
 #[derive(Debug)]
@@ -29,6 +30,11 @@ pub(super) enum Mark {
 }
 
 impl Mark {
+    /// True for a placeholder whose order among others counts.
+    pub(super) fn takes_next_argument(&self) -> bool {
+        matches!(self, Self::Text(text) if placeables::takes_next_argument(text))
+    }
+
     /// The markup; nothing for text.
     pub(super) fn markup(&self) -> &str {
         match self {

@@ -1,8 +1,10 @@
 //! Writes a translation with its markup.
 
+use std::collections::VecDeque;
+
 use super::blanks::{Side, Sides};
 use super::form::{Form, is_forbidden};
-use super::tree::{Mark, Point};
+use super::tree::{Mark, Markup, Node, Point};
 use super::{CDATA_END, CDATA_START};
 
 /// Writes a text from its beginning to its end, with markup in between.
@@ -17,11 +19,26 @@ pub(super) struct Writer<'a> {
     after: Option<Side>,
     /// True within a CDATA section.
     in_cdata: bool,
+    /// The placeholders of next arguments, of which the first one is always written next.
+    arguments: VecDeque<&'a Mark>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(text: &'a str, form: Form) -> Self {
-        Self { text, form, written: 0, out: String::new(), last: None, after: None, in_cdata: false }
+    pub(super) fn new(text: &'a str, form: Form, markup: &'a Markup) -> Self {
+        let arguments = markup.nodes.iter().filter_map(|node| match node {
+            Node::Point(Point { mark, .. }) if mark.takes_next_argument() => Some(mark),
+            _ => None,
+        });
+        Self {
+            text,
+            form,
+            written: 0,
+            out: String::new(),
+            last: None,
+            after: None,
+            in_cdata: false,
+            arguments: arguments.collect(),
+        }
     }
 
     /// Writes the text up to byte `end`, if it is not written yet.
@@ -82,6 +99,8 @@ impl<'a> Writer<'a> {
     }
 
     fn mark(&mut self, mark: &Mark) {
+        let next = if mark.takes_next_argument() { self.arguments.pop_front() } else { None };
+        let mark = next.unwrap_or(mark);
         let tag = match mark {
             // Placeables are written as they are where nothing else is markup.
             Mark::Text(text) if self.in_cdata || self.form.has_references() => return self.write(text),

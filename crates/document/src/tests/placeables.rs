@@ -64,6 +64,10 @@ fn placeables_stay_and_are_placed_by_alignment() {
         ("He said: \"%s\" loudly", "He said: \"\" loudly", ""),
         ("- one two", "one two", "- two one"),
         ("1. one two", "one two", "1. two one"),
+        // Those of next arguments keep their order, others go with their words.
+        ("a %d b %s c", "a b c", "%d c %s b a"),
+        ("a {} b {x} c", "a b c", "{x} c {} b a"),
+        ("a %2$s b %1$s c", "a b c", "%1$s c %2$s b a"),
         ("one <0>two</0> three", "one two three", "three <0>two</0> one"),
     ] {
         let document = Document::text(source, Split::Lines, |_| true);
