@@ -14,10 +14,11 @@ pub(super) struct Placeable {
 }
 
 impl Placeable {
-    /// This placeable as its place is counted in the part `range` of the text.
+    /// This placeable as its place is counted in the part `range` of the text, in which it has no counterpart
+    /// yet.
     pub(super) fn within(&self, range: &Range<usize>) -> Self {
         let place = |at: usize| at.clamp(range.start, range.end) - range.start;
-        Self { range: place(self.range.start)..place(self.range.end), kind: self.kind }
+        Self { range: place(self.range.start)..place(self.range.end), kind: Kind::Other }
     }
 }
 
@@ -123,7 +124,10 @@ pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
         Markers::Each => marker_ranges(text).collect(),
     };
     let others = if may_have_more(text) { matches(text) } else { Vec::new() };
-    first.retain(|marker| others.iter().all(|other| other.end <= marker.start || marker.end <= other.start));
+    first.retain(|marker| {
+        let next = others.partition_point(|other| other.end <= marker.start);
+        others.get(next).is_none_or(|other| marker.end <= other.start)
+    });
     let mut ranges = [first, others].concat();
     ranges.sort_unstable_by_key(|range| range.start);
     let mut found: Vec<_> = ranges.into_iter().map(|range| Placeable { range, kind: Kind::Other }).collect();
@@ -210,13 +214,16 @@ fn end_of_address(text: &str, range: Range<usize>) -> usize {
 pub(super) fn takes_next_argument(placeable: &str) -> bool {
     let is_printf = || {
         let inside = placeable.strip_prefix('%')?;
-        Some(inside.ends_with(char::is_alphabetic) && !inside.contains(['$', '(', '{', '%']))
+        Some(
+            inside.ends_with(|c: char| c.is_alphabetic() || c == '@')
+                && !inside.contains(['$', '(', '{', '%']),
+        )
     };
     placeable == "{}" || is_printf().unwrap_or(false)
 }
 
 /// Finds the counterparts of tags.
-fn pair(text: &str, found: &mut [Placeable]) {
+pub(super) fn pair(text: &str, found: &mut [Placeable]) {
     const DEEPEST: usize = 64;
     let mut open: Vec<(usize, &str)> = Vec::new();
     for number in 0..found.len() {

@@ -6,7 +6,7 @@ use attentive_base::ignorable::without_ignorable;
 
 use super::divide::{Piece, Segmentation, flat, pieces, trim};
 use super::markup::{Builder, Form, Run};
-use super::placeables::{Kind, Markers, Placeable, find};
+use super::placeables::{Kind, Markers, Placeable, find, pair};
 use super::{Document, Part, Segment, Split};
 
 /// Stands for each byte of a placeable while sentences are divided, so that none ends within it.
@@ -60,7 +60,8 @@ pub(super) fn found(source: &str, how: Segmentation, form: Form, fits: &dyn Fn(&
         let part = &source[range.clone()];
         let first = placeables.partition_point(|one| one.range.end <= range.start);
         let inside = placeables[first..].iter().take_while(|one| one.range.start < range.end);
-        let inside: Vec<Placeable> = inside.map(|one| one.within(&range)).collect();
+        let mut inside: Vec<Placeable> = inside.map(|one| one.within(&range)).collect();
+        pair(part, &mut inside);
         if inside.is_empty() && form == Form::Plain {
             let text = without_ignorable(&flat(part)).into_owned();
             return Found { range, segment: Segment { text, needs_alignment: false, touches }, run: None };

@@ -25,8 +25,8 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
     let mut scanner = Scanner { source, ..Scanner::default() };
     scanner.scan();
     let (mut segments, mut parts, mut kept) = (Vec::new(), Vec::new(), 0);
-    for Text { range, object, key } in &scanner.texts {
-        if key == "description" && scanner.with_message.contains(object) {
+    for Text { range, object, is_description } in &scanner.texts {
+        if *is_description && scanner.with_message.contains(object) {
             continue;
         }
         let Ok(text) = serde_json::from_str::<String>(&source[range.start - 1..range.end + 1]) else {
@@ -44,9 +44,10 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 struct Text {
     /// The place within its quotation marks.
     range: Range<usize>,
-    /// The number of the object around it, and its key there; zero and nothing in no object.
+    /// The number of the object around it; zero in no object.
     object: usize,
-    key: String,
+    /// True if its key there is `description`.
+    is_description: bool,
 }
 
 /// A list or an object that is open.
@@ -88,8 +89,8 @@ impl Scanner<'_> {
                     });
                 }
                 b'[' => {
-                    let (kept, key) = (self.is_kept(), self.key());
-                    self.open.push(Open { object: None, key, at_key: false, kept });
+                    let kept = self.is_kept();
+                    self.open.push(Open { object: None, key: String::new(), at_key: false, kept });
                 }
                 b'}' | b']' => drop(self.open.pop()),
                 b',' => {
@@ -106,10 +107,6 @@ impl Scanner<'_> {
             }
             at += 1;
         }
-    }
-
-    fn key(&self) -> String {
-        self.open.last().map(|last| last.key.clone()).unwrap_or_default()
     }
 
     fn is_kept(&self) -> bool {
@@ -132,8 +129,10 @@ impl Scanner<'_> {
             return;
         }
         if !self.is_kept() {
-            let object = self.open.last().and_then(|last| last.object).unwrap_or_default();
-            self.texts.push(Text { range, object, key: self.key() });
+            let last = self.open.last();
+            let object = last.and_then(|last| last.object).unwrap_or_default();
+            let is_description = last.is_some_and(|last| last.key == "description");
+            self.texts.push(Text { range, object, is_description });
         }
     }
 }

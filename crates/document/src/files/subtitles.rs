@@ -96,10 +96,13 @@ impl Reader<'_> {
 
 /// The tags of a line: elements, and in SubRip styles in braces.
 fn tags(line: &str, kind: Kind) -> Vec<Range<usize>> {
+    /// The maximum number of bytes of a tag.
+    const LONGEST: usize = 256;
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = line[at..].find(['<', '{']).map(|start| at + start) {
         let rest = &line[start..];
+        let rest = &rest[..rest.floor_char_boundary(LONGEST)];
         let close = if rest.starts_with('<') { '>' } else { '}' };
         let end = rest.find(close).map(|end| start + end + 1);
         let is_tag = |inside: &str| match kind {

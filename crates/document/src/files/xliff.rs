@@ -1,5 +1,6 @@
 //! XLIFF, versions 1.2 and 2.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use attentive_base::error::Result;
@@ -17,11 +18,13 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
     let mut reader =
         Reader { source, tokens: &tokens, collector: Collector::new(source, how, Form::Markup, fits), at: 0 };
     let kept = kept(&tokens);
+    // A unit has one source; others would share its target.
+    let mut done = HashSet::new();
     for (number, token) in tokens.iter().enumerate() {
         let is_source = local(token) == Some("source") && !kept[number];
         if let (true, Some(end)) = (is_source, token.pair) {
             let unit = token.parent.map_or("", |parent| local(&tokens[parent]).unwrap_or_default());
-            if ["trans-unit", "segment"].contains(&unit) {
+            if ["trans-unit", "segment"].contains(&unit) && done.insert(token.parent) {
                 reader.unit(number, end)?;
             }
         }

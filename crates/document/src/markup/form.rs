@@ -84,18 +84,21 @@ impl Form {
     }
 }
 
-/// The last line of `out`.
-fn line(out: &str) -> &str {
-    out.rsplit('\n').next().unwrap_or_default()
+/// The last line of `out`, if it is short.
+fn line(out: &str) -> Option<&str> {
+    const SHORT: usize = 64;
+    let end = &out[out.ceil_char_boundary(out.len().saturating_sub(SHORT))..];
+    let line = end.rsplit('\n').next().unwrap_or_default();
+    (line.len() < end.len() || end.len() == out.len()).then_some(line)
 }
 
 fn begins_line(out: &str) -> bool {
-    line(out).trim().is_empty()
+    line(out).is_some_and(|line| line.trim().is_empty())
 }
 
 /// True if the last line is a number, which a mark would make the number of a list.
 fn ends_in_number_of_line(out: &str) -> bool {
-    let line = line(out).trim();
+    let line = line(out).unwrap_or_default().trim();
     !line.is_empty() && line.len() < 10 && line.bytes().all(|byte| byte.is_ascii_digit())
 }
 

@@ -86,6 +86,14 @@ fn targets_of_xliff_are_filled_where_they_are_empty() {
     );
 }
 
+/// Regression test: two sources once shared a target, which was written twice.
+#[test]
+fn a_second_source_is_kept() {
+    let xliff = "<xliff><trans-unit><source>a</source><source>b</source><target/></trans-unit></xliff>";
+    let expected = xliff.replace("<target/>", "<target>A</target>");
+    check(FileFormat::Xliff, xliff, &["a"], &expected);
+}
+
 #[test]
 fn markdown_keeps_its_structure() {
     check(

@@ -79,6 +79,18 @@ fn placeables_stay_and_are_placed_by_alignment() {
     }
 }
 
+/// Regression test: tags whose counterparts are in other sentences were lost.
+#[test]
+fn tags_around_several_sentences_stay() {
+    for source in
+        ["<b>A man walks. A dog runs.</b>", "A man <b>walks. A dog</b> runs.", "a <i>b</i>. C</b> d <i>e. F"]
+    {
+        let document = Document::text(source, Split::Sentences, |_| true);
+        let solid = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(solid(&document.render(&identity(&document))), solid(source));
+    }
+}
+
 #[test]
 fn what_has_no_letters_is_kept() {
     for source in [

@@ -59,16 +59,10 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     };
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let owner = app.owner(client);
+    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
+    let (done, warnings) = done.into_first();
+    // Only now, so that nothing is kept for a client that goes away.
     let ticket = app.documents.begin(owner)?;
-    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await;
-    let (done, warnings) = match done {
-        Ok(done) => done,
-        Err(problem) => {
-            app.documents.remove(&ticket.id);
-            return Err(problem);
-        }
-    }
-    .into_first();
     app.documents.end(&ticket, owner, Ok(Translated { name, format, text: done, characters }));
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let url = format!("http://{host}/download_file/{}.{format}", ticket.id);
