@@ -11,8 +11,8 @@ use super::source::Source;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
     /// The best translations first, or samples in the order of their numbers. There is at least one, which is
-    /// empty for a blank line, and the line
-    /// itself if it has only characters that mean nothing, such as zero-width spaces.
+    /// empty for a blank line, and the line itself if it has only characters that mean nothing, such as
+    /// zero-width spaces.
     pub hypotheses: Vec<Candidate>,
     /// Problems with the line.
     pub warnings: Vec<Warning>,

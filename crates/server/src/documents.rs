@@ -77,14 +77,17 @@ impl Documents {
     pub(super) fn begin(&self, owner: Client) -> Result<Ticket, Problem> {
         let mut kept = self.lock();
         let [most, each] = MOST;
+        // Those that are done make room, the oldest first.
+        if kept.iter().filter(|one| one.owner == owner).count() >= each {
+            release(&mut kept, |one| one.owner == owner);
+        }
+        if kept.len() >= most {
+            release(&mut kept, |_| true);
+        }
         let own = kept.iter().filter(|one| one.owner == owner).count();
         if own >= each || kept.len() >= most {
-            let problem = if own >= each {
-                format!("{own} of your files are kept; a client may have at most {each}")
-            } else {
-                format!("the server already keeps {most} files, the maximum")
-            };
-            return Err(Problem::new(Kind::Quota, problem).hint("fetch those that are done"));
+            let problem = "too many files are being translated";
+            return Err(Problem::new(Kind::Quota, problem).hint("try again when others are done"));
         }
         let ticket = Ticket { id: new_id(), key: new_id() };
         kept.push(Kept {
@@ -147,6 +150,14 @@ impl Documents {
     }
 }
 
+/// Releases the oldest file that `may` be released and is not being translated.
+fn release(kept: &mut Vec<Kept>, may: impl Fn(&Kept) -> bool) {
+    let is_done = |one: &Kept| !matches!(one.state, State::Translating);
+    if let Some(oldest) = kept.iter().position(|one| is_done(one) && may(one)) {
+        kept.remove(oldest);
+    }
+}
+
 /// A file as it comes from the models.
 pub(super) struct Translated {
     pub(super) name: String,
@@ -174,15 +185,19 @@ mod tests {
         assert_eq!(state(one, Some("x")).unwrap_err().kind, Kind::NoDocument);
         documents.end(&ticket, one, Ok(translated("x")));
         assert!(matches!(state(one, None).unwrap(), State::Done(done) if done.content == "x"));
-        for _ in 1..MOST[1] {
+        for _ in 2..MOST[1] {
             documents.begin(one).unwrap();
         }
-        assert_eq!(documents.begin(one).unwrap_err().kind, Kind::Quota);
-        documents.remove(&ticket.id);
         let large = documents.begin(one).unwrap();
         documents.end(&large, one, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
         assert!(matches!(documents.state(one, &large.id, None).unwrap(), State::Failed(_)));
-        documents.keep_those_of(&HashSet::from([two]));
+        // The first one is done, and makes room; then none is.
+        documents.begin(one).unwrap();
+        assert!(documents.state(one, &ticket.id, None).is_err());
+        documents.begin(one).unwrap();
         assert!(documents.state(one, &large.id, None).is_err());
+        assert_eq!(documents.begin(one).unwrap_err().kind, Kind::Quota);
+        documents.keep_those_of(&HashSet::from([two]));
+        documents.begin(one).unwrap();
     }
 }

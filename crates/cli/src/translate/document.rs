@@ -24,7 +24,10 @@ const OTHERS: [&str; 12] =
 pub(super) fn format(args: &Args) -> Result<Option<FileFormat>> {
     match (args.format.as_deref(), args.lines.input()) {
         (Some("lines"), _) => Ok(None),
-        (Some(name), _) => name.parse().map(Some),
+        (Some(name), _) => {
+            let format = name.parse()?;
+            check(args).map(|()| Some(format))
+        }
         (None, Some(path)) if path != Path::new(DASH) => {
             let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
             if OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other)) {

@@ -125,9 +125,7 @@ pub(super) struct Args {
     split_sentences: bool,
     /// Translate the input as a file of this format, and keep all that is not text: txt, html, xml, xliff,
     /// srt, vtt, md, po or json [default: that of the file's name, except for txt; otherwise lines].
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = [
-        "n_best", "json", "scores", "no_scores", "prefix", "constraints", "token_scores", "alignments",
-    ])]
+    #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
     /// Keep placeholders such as `{name}` and `%s`, addresses, and lines without letters as they are, instead
     /// of translating them. Files are always translated so.

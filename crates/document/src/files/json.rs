@@ -32,9 +32,14 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         let Ok(text) = serde_json::from_str::<String>(&source[range.start - 1..range.end + 1]) else {
             continue;
         };
-        Part::keep(&mut parts, &source[kept..range.start]);
-        append(&text, how, Form::Json, fits, &mut segments, &mut parts);
-        kept = range.end;
+        let (before, mut own) = (segments.len(), Vec::new());
+        append(&text, how, Form::Json, fits, &mut segments, &mut own);
+        // A string without text keeps its escapes.
+        if segments.len() > before {
+            Part::keep(&mut parts, &source[kept..range.start]);
+            parts.extend(own);
+            kept = range.end;
+        }
     }
     Part::keep(&mut parts, &source[kept..]);
     Ok(Document { segments, parts })

@@ -51,7 +51,7 @@ struct Reader<'a> {
     at: usize,
     /// True within a text.
     in_text: bool,
-    /// The inline elements that are open: the number of their first event and the end tag that is written.
+    /// The inline elements that are open, by the numbers of their first events.
     open: Vec<usize>,
     collector: Collector<'a>,
 }
@@ -164,15 +164,16 @@ impl Reader<'_> {
     /// Ends a link. One that is named by its text keeps the name.
     fn end_link(&mut self, number: usize, start: usize, range: Range<usize>) {
         let (Event::Start(Tag::Link { link_type, .. }), _) = &self.events[start] else { return };
-        let label = || &self.source[range.start + 1..self.at];
-        let own = match link_type {
-            LinkType::Shortcut | LinkType::ShortcutUnknown => Some(format!("][{}]", label())),
-            LinkType::Collapsed | LinkType::CollapsedUnknown => Some(format!("][{}]", label())),
-            _ => None,
-        };
-        match own {
-            Some(own) => self.collector.run.close_as(self.at..range.end, own, number, Some(start)),
-            None => self.collector.run.close(self.at..range.end, number, Some(start)),
+        let is_named_by_text = matches!(
+            link_type,
+            LinkType::Shortcut | LinkType::ShortcutUnknown | LinkType::Collapsed | LinkType::CollapsedUnknown
+        );
+        let end = self.at..range.end;
+        if is_named_by_text {
+            let own = format!("][{}]", &self.source[range.start + 1..self.at]);
+            self.collector.run.close_as(end, own, number, Some(start));
+        } else {
+            self.collector.run.close(end, number, Some(start));
         }
         self.at = range.end;
     }

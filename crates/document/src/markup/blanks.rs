@@ -71,6 +71,11 @@ impl Side {
 }
 
 impl Sides {
+    /// True for content that touches what is before it, but not what is after it, such as a footnote's number.
+    pub(super) fn touch_before_alone(self) -> bool {
+        matches!(self.before, Side::Word | Side::Mark) && self.after == Side::Blank
+    }
+
     /// True if a blank remains between the characters `last` and `next` when the content between these sides
     /// is removed.
     pub(super) fn leave_blank(self, last: char, next: char) -> bool {

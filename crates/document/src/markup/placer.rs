@@ -111,11 +111,11 @@ impl<'a> Placer<'a> {
                 if let Some(sides) = self.first_visible(element) {
                     self.writer.approach(sides);
                 }
-                self.writer.open(&element.open);
+                let inside = self.writer.open(&element.open);
                 let inner = Area { span: element.span.clone(), target, end };
                 self.fill(element.children.iter().copied(), &inner);
                 self.writer.text_to(end);
-                self.writer.close(&element.open, &element.close);
+                self.writer.close(&element.open, inside, &element.close);
             }
         }
     }

@@ -178,7 +178,7 @@ impl Nesting {
                 }
                 (true, None)
             }
-            What::Visible(sides) => (false, Some(*sides)),
+            What::Visible(sides) => (sides.touch_before_alone(), Some(*sides)),
             What::Hidden { follows } => (*follows, None),
         };
         self.add(Node::Point(Point { mark, at, follows, visible }));

@@ -91,11 +91,12 @@ impl<'a> Writer<'a> {
         self.out.push(c);
     }
 
-    /// Writes a start tag.
-    pub(super) fn open(&mut self, tag: &Mark) {
+    /// Writes a start tag, and returns the place after it.
+    pub(super) fn open(&mut self, tag: &Mark) -> usize {
         self.in_cdata |= tag.markup() == CDATA_START;
         self.separate();
         self.mark(tag);
+        self.out.len()
     }
 
     fn mark(&mut self, mark: &Mark) {
@@ -114,12 +115,12 @@ impl<'a> Writer<'a> {
         self.out.push_str(tag);
     }
 
-    /// Writes the end tag of an element whose start tag is `open`.
-    pub(super) fn close(&mut self, open: &Mark, tag: &Mark) {
+    /// Writes the end tag of an element whose start tag is `open` and ends at `start`.
+    pub(super) fn close(&mut self, open: &Mark, start: usize, tag: &Mark) {
         self.in_cdata &= open.markup() != CDATA_START;
         let open = open.markup();
         let is_mark = !open.is_empty() && open.bytes().all(|byte| b"*_~".contains(&byte));
-        if self.form == Form::Markdown && is_mark && self.out.ends_with(open) {
+        if self.form == Form::Markdown && is_mark && self.out.len() == start {
             // Marks around nothing would be text.
             self.out.truncate(self.out.len() - open.len());
         } else {

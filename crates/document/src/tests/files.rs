@@ -64,9 +64,9 @@ fn catalogs_are_filled_where_they_are_empty() {
 fn strings_of_json_are_translated_and_keys_are_not() {
     check(
         FileFormat::Json,
-        "{\n  \"title\": \"Hello {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"a \\\"b\\\" \\u00fc\", null, \"10:30\"],\n  \"m\": {\"message\": \"text\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
+        "{\n  \"title\": \"Hello {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"a \\\"b\\\" \\u00fc\", null, \"10\\/30\"],\n  \"m\": {\"message\": \"text\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
         &["Hello!", "a \"b\" ü", "text"],
-        "{\n  \"title\": \"HELLO {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"A \\\"B\\\" Ü\", null, \"10:30\"],\n  \"m\": {\"message\": \"TEXT\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
+        "{\n  \"title\": \"HELLO {name}!\",\n  \"@title\": {\"description\": \"kept\"},\n  \"n\": [1, \"A \\\"B\\\" Ü\", null, \"10\\/30\"],\n  \"m\": {\"message\": \"TEXT\", \"description\": \"kept too\", \"placeholders\": {\"x\": {\"content\": \"$1\"}}},\n  \"e\": \"\"\n}\n",
     );
 }
 
@@ -98,7 +98,7 @@ fn a_second_source_is_kept() {
 fn markdown_keeps_its_structure() {
     check(
         FileFormat::Markdown,
-        "---\ntitle: x\n---\n# A *big* title {#id}\n\nText with `code`, a [link](https://a.example \"t\") and\na [name].\n\n- [ ] one\n- two **three**\n  four\n\n> quoted\n> lines\n\n```sh\nnot this\n```\n\n| a | b |\n|---|---|\n| c d | `e` |\n\n<p align=\"center\">centered <b>text</b></p>\n\n![image](x.png) 1\\. no list \\* x[^1] <kbd>key</kbd>\n\n[^1]: a note\n\n[name]: https://b.example\n",
+        "---\ntitle: x\n---\n# A *big* title {#id}\n\nText with `code`, a [link](https://a.example \"t\") and\na [name].\n\n- [ ] one\n- two **three**\n  four\n\n> quoted\n> lines\n\n```sh\nnot this\n```\n\n| a | b |\n|---|---|\n| c d | `e` |\n\n<p align=\"center\">centered <b>text</b></p>\n\n![image](x.png) 1\\. no list \\* x[^1] <kbd>key</kbd> ***both***\n\n[^1]: a note\n\n[name]: https://b.example\n",
         &[
             "A big title",
             "Text with, a link and a name.",
@@ -109,10 +109,10 @@ fn markdown_keeps_its_structure() {
             "b",
             "c d",
             "centered text",
-            "1. no list * x",
+            "1. no list * x both",
             "a note",
         ],
-        "---\ntitle: x\n---\n# A *BIG* TITLE {#id}\n\nTEXT WITH `code`, A [LINK](https://a.example \"t\") AND A [NAME][name].\n\n- [ ] ONE\n- TWO **THREE** FOUR\n\n> QUOTED LINES\n\n```sh\nnot this\n```\n\n| A | B |\n|---|---|\n| C D | `e` |\n\n<p align=\"center\">CENTERED <b>TEXT</b></p>\n\n![image](x.png) 1. NO LIST \\* X[^1] <kbd>key</kbd>\n\n[^1]: A NOTE\n\n[name]: https://b.example\n",
+        "---\ntitle: x\n---\n# A *BIG* TITLE {#id}\n\nTEXT WITH `code`, A [LINK](https://a.example \"t\") AND A [NAME][name].\n\n- [ ] ONE\n- TWO **THREE** FOUR\n\n> QUOTED LINES\n\n```sh\nnot this\n```\n\n| A | B |\n|---|---|\n| C D | `e` |\n\n<p align=\"center\">CENTERED <b>TEXT</b></p>\n\n![image](x.png) 1. NO LIST \\* X[^1] <kbd>key</kbd> ***BOTH***\n\n[^1]: A NOTE\n\n[name]: https://b.example\n",
     );
 }
 

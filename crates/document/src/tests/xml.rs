@@ -165,3 +165,12 @@ fn large_and_deep_documents_are_read_or_refused() {
                 '&d;&d;&d;&d;&d;&d;&d;&d;'><!ENTITY f '&e;&e;&e;&e;&e;&e;&e;&e;'>]><a>&f;&f;&f;</a>";
     let _ = Document::xml(bomb, Split::Sentences, &XmlTags::default(), |_| true);
 }
+
+/// Regression test: entities were expanded, however large they are.
+#[test]
+fn entities_are_not_expanded() {
+    let large = "x".repeat(100_000);
+    let xml = format!("<!DOCTYPE a [<!ENTITY e \"{large}\">]><a b=\"{0}\">Two {0}</a>", "&e;".repeat(20_000));
+    assert_eq!(texts(&read(&xml)), ["Two"]);
+    assert_eq!(unchanged(&read(&xml)), xml);
+}
