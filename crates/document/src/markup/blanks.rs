@@ -71,7 +71,8 @@ impl Side {
 }
 
 impl Sides {
-    /// True for content that touches what is before it, but not what is after it, such as a footnote's number.
+    /// True for content that touches what is before it, but not what is after it, such as a footnote's
+    /// number.
     pub(super) fn touch_before_alone(self) -> bool {
         matches!(self.before, Side::Word | Side::Mark) && self.after == Side::Blank
     }

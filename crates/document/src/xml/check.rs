@@ -94,8 +94,8 @@ fn without_namespaces(source: &str, tokens: &[Token]) -> String {
     out
 }
 
-/// `text` with as many letters in place of each reference to an entity that a document declares: nothing needs
-/// their values, which may be large, or in another file.
+/// `text` with as many letters in place of each reference to an entity that a document declares: nothing
+/// needs their values, which may be large, or in another file.
 fn without_entities(text: &str) -> Cow<'_, str> {
     const KNOWN: [&str; 5] = ["amp", "lt", "gt", "quot", "apos"];
     let mut out = String::with_capacity(text.len());
