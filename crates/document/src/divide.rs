@@ -77,14 +77,9 @@ pub(super) struct Piece {
 }
 
 /// The pieces of `text` to translate, in order: the parts given by `how`, each divided further if it does
-/// not fit. A piece that does not fit has a single character.
-pub(super) fn pieces(text: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Vec<Piece> {
-    pieces_at(text, &[], how, fits)
-}
-
-/// [`pieces`] of a text in which sentences may also end at the places `seams`, ascending, where it has markup
-/// instead of blanks.
-pub(super) fn pieces_at(
+/// not fit. A piece that does not fit has a single character. Sentences may also end at the places `seams`,
+/// ascending, where the text has markup instead of blanks.
+pub(super) fn pieces(
     text: &str,
     seams: &[usize],
     how: Segmentation,

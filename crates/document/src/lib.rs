@@ -26,6 +26,7 @@ mod markup;
 mod placeables;
 mod plain;
 mod sentences;
+mod tags;
 mod xml;
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Placeables: parts of a text that are no language, and stay as they are. Placeholders of programs, tags in
 //! plain text, addresses, markers of lists.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use super::tags::{Tag, pairs};
 
 /// A part of a text that is not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,49 +54,72 @@ pub fn placeholders(text: &str) -> Vec<&str> {
 
 /// Addresses. The marks after them that belong to the text around them are matched, too, and taken away
 /// later. Scripts without blanks end them.
-const ADDRESSES: [&str; 4] = [
+const ADDRESSES: [&str; 6] = [
+    // Numbers of hosts. They come before domains, which otherwise are searched for after each of them.
+    r"(?-u:\b)(?:\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d{1,5}(?:/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*)?|/\d{1,2})?(?-u:\b)",
     r"(?i:https?|ftps?|sftp|wss?|file|git|ssh|irc|magnet|data)://[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:mailto|tel|sms|urn|xmpp):[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:www)\.[^\s<>\x22“”„«».\u{2e80}-\u{ffef}]+\.[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     // A domain with a path.
     r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+[a-z]{2,12}/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*",
+    // A domain alone, if its end is no word of a sentence whose full stop lacks a blank.
+    r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|int|dev|app|ai|eu|uk|de|fr|pl|nl|ch|ru|cn|jp|kr|br|ca|io|example)(?::\d{1,5})?(?-u:\b)",
 ];
 
 /// An e-mail address from its sign on. What stands before that is found backwards: a search for it at each
 /// word would take many times as long.
 const MAIL: &str = r"@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}";
 
-const OTHERS: [&str; 19] = [
+/// The beginning of content in braces, whose end is found by counting them.
+const BRACE: &str = r"[$#%@]?\{";
+
+const OTHERS: [&str; 22] = [
     // Members of social networks.
     r"(?-u:\B)@\w[\w.-]*\w(?:@[\w-]+(?:\.[\w-]+)+)?",
-    // Templates: {{a.b}} {% if %} {# note #} ${x} #{x} %{x} @{x} {name} {0:.2f} {} {$x}
-    r"\{\{[^{}\n]*\}\}\}?",
+    // Statements and comments of templates: {% if %} {# note #}
     r"\{%[^%\n]*%\}",
     r"\{#[^#\n]*#\}",
-    r"[$#%@]\{[^{}\n]*\}",
-    r"\{[\w$.:\[\]!\\&<>+#-]*\}",
-    // Forms of messages by number or gender, which ICU's formatter reads: {n, plural, one {# man} other {#
-    // men}}
-    r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout)(?-u:\b)[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}",
-    // Variables of Windows; Python: %(name)s
+    // Variables of Windows; Python: %(name)s; Apple: %#@name@; C: %<PRIu64>
     r"(?-u:\B)%[A-Z][A-Z0-9_]+%",
     r"%\(\w+\)[#0+-]*\d{0,4}(?:\.\d{1,4})?[a-zA-Z]",
+    r"%(?:\d{1,2}\$)?#@\w+@",
+    r"%[#0 '+-]{0,4}\d{0,4}(?:\.\d{1,4})?<PRI[A-Za-z]+\d*>",
+    // Times, of at least two parts: %Y-%m-%d
+    r"%[-_0^#]?[A-Za-z](?:[-/:., T]{1,2}%[-_0^#]?[YmdeHIMSyjbBaApPZzfklsTDFR](?-u:\b))+",
     // printf: %s %1$s %-5.2lf %@; percent signs; Qt: %1 %L1
     r"%(?:\d{1,2}\$)?[#0'+-]{0,4}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?(?:hh|ll|[hlqjztL])?[diouxXeEfFgGaAcsSpn@]",
     "%%",
     r"(?-u:\B)%L?[1-9][0-9]?",
-    r"(?-u:\B)\$[A-Za-z_]\w*",
-    // Entities and tags in plain text: &nbsp; <0> </0> <br/> <a href="x">
+    r"(?-u:\B)%[YmHMSyBbIjZ](?-u:\b)",
+    // Nested messages: $t(key, { "count": 1 }); names between two signs, or after one: $NAME$ $name
+    r"\$t\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)",
+    r"(?-u:\B)\$[A-Za-z_@][\w@]*\$?",
+    // Entities and tags in plain text: &nbsp; <0> </0> <br/> <a href="x"> <file name>
     r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
     r"</[A-Za-z0-9][\w:.-]*\s*>",
-    r#"<[A-Za-z0-9][\w:.-]*(?:\s+[\w:.-]+(?:\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>=]+))?)*\s*/?>"#,
-    // Styles of subtitles.
-    r"\{\\[^{}\n]*\}",
+    r#"<[A-Za-z0-9][\w:.-]*(?:\s+(?:[\w:.@-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>=]+)|data-[\w-]+|async|checked|controls|defer|disabled|download|hidden|loop|muted|multiple|open|readonly|required|reversed|selected))*\s*/?>"#,
+    r"(?-u:\B)<[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,3}>(?-u:\B)",
     // Emoji by name.
     r"(?-u:\B):[a-z][a-z0-9_+-]*:",
     // Markers of lists within a line.
     r"(?-u:\B)\((?:[a-z]|\d{1,3}|[ivx]{2,4})\)",
+    // Marks of lines with music.
+    "[♪♫]+",
+    BRACE,
 ];
+
+/// What may be in a pair of braces: nothing, a name or a few (`{first name}`), a number or name and its format
+/// (`{0:.2f}`, `{d:%Y-%m-%d}`, `{0,10:N2}`), or a style of subtitles.
+const IN_BRACES: [&str; 4] = [
+    r"\s*[\w$.:\[\]!\\&<>+#'-]*\s*",
+    r"\s*[^\W\d]\w*(?:[ -]\w+){1,2}\s*",
+    r"\s*[\w.\[\]]*\s*(?:,\s*-?\d+\s*)?(?:![rsa])?(?::[^\s{}][^{}\n]*)?",
+    r"\\[^{}\n]*",
+];
+
+/// The beginning of a message with forms by number or gender, which ICU's formatter reads.
+const FORMS: &str =
+    r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
 
 /// A marker of a list at the beginning of a line, and the blanks after it.
 const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}[.)]|[a-z]\)|[ivx]{1,4}\)|\((?:[a-z]|\d{1,3}|[ivx]{1,4})\))[^\S\n]+";
@@ -102,6 +128,11 @@ static ALL: LazyLock<Regex> = LazyLock::new(|| {
     let addresses = ADDRESSES.join("|");
     let others = OTHERS.join("|");
     Regex::new(&format!("{addresses}|{MAIL}|{others}")).expect("the patterns are valid")
+});
+
+static INSIDE: LazyLock<Regex> = LazyLock::new(|| {
+    let inside = IN_BRACES.join("|");
+    Regex::new(&format!("^(?:{inside})$|{FORMS}")).expect("the patterns are valid")
 });
 
 static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(MARKER).expect("the pattern is valid"));
@@ -144,6 +175,7 @@ fn marker_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// The matches of [`ALL`] that are placeables.
 fn matches(text: &str) -> Vec<Range<usize>> {
+    let braces = Braces::new(text);
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while let Some(whole) = ALL.find_at(text, at) {
@@ -154,13 +186,16 @@ fn matches(text: &str) -> Vec<Range<usize>> {
         };
         let range = start..whole.end();
         let is_address = whole.as_str().starts_with(|c: char| c.is_ascii_alphanumeric());
-        let end = if is_address { end_of_address(text, range.clone()) } else { range.end };
-        // "50%" and a letter after it are no placeholder.
-        let is_percentage = whole.as_str().starts_with('%')
-            && whole.as_str() != "%%"
-            && found.last().is_none_or(|last| last.end < range.start)
-            && text[..range.start].ends_with(char::is_numeric);
-        if end > range.start && !is_percentage {
+        let end = match whole.as_str() {
+            _ if is_address => Some(end_of_address(text, range.clone())),
+            "{" | "${" | "#{" | "%{" | "@{" => braces.end_of_placeable(text, range.end - 1, range.len() > 1),
+            percent if percent.starts_with('%') && percent != "%%" => {
+                let is_next = found.last().is_some_and(|last| last.end == range.start);
+                (is_next || !is_percentage(text, &range)).then_some(range.end)
+            }
+            _ => Some(range.end),
+        };
+        if let Some(end) = end.filter(|end| *end > range.start) {
             at = end;
             found.push(range.start..end);
         } else {
@@ -170,10 +205,48 @@ fn matches(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// True if the percent sign at the beginning of `text[range]` belongs to a number before it: "50%" and a letter
+/// after it are no placeholder, nor are "50 %" and a word without a blank.
+fn is_percentage(text: &str, range: &Range<usize>) -> bool {
+    let before = &text[..range.start];
+    let in_word = text[range.end..].starts_with(char::is_alphabetic);
+    let apart = before.strip_suffix([' ', '\u{a0}', '\u{202f}']).filter(|_| in_word);
+    apart.unwrap_or(before).ends_with(char::is_numeric)
+}
+
+/// The braces of a text, by the places of those that open.
+struct Braces(HashMap<usize, usize>);
+
+impl Braces {
+    fn new(text: &str) -> Self {
+        let (mut open, mut pairs) = (Vec::new(), HashMap::new());
+        for (at, c) in text.match_indices(['{', '}']) {
+            match c {
+                "{" => open.push(at),
+                _ => drop(open.pop().map(|start| pairs.insert(start, at))),
+            }
+        }
+        Self(pairs)
+    }
+
+    /// The end of the placeable whose first brace is at `start`. After a sign such as that of a shell
+    /// (`is_marked`), or with two braces, anything may be in them.
+    fn end_of_placeable(&self, text: &str, start: usize, is_marked: bool) -> Option<usize> {
+        let end = *self.0.get(&start)?;
+        let is_double = || self.0.get(&(start + 1)).is_some_and(|inner| inner + 1 == end);
+        let is_placeable = is_marked || is_double() || INSIDE.is_match(&text[start + 1..end]);
+        is_placeable.then_some(end + 1)
+    }
+}
+
 /// Whether `text` has any of the characters of which each placeable has one.
 fn may_have_more(text: &str) -> bool {
-    let www = || text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"www."));
-    text.contains(['%', '{', '$', '<', '&', '@', ':', '/', '(']) || www()
+    // A stop within a word, as in domains.
+    let has_stop = |three: &[u8]| {
+        three[1] == b'.' && three[0].is_ascii_alphanumeric() && three[2].is_ascii_alphanumeric()
+    };
+    text.contains(['%', '{', '$', '<', '&', '@', ':', '/', '(', '♪', '♫'])
+        || text.as_bytes().windows(3).any(has_stop)
 }
 
 /// The place where the e-mail address begins whose sign is at `sign`, after `before`.
@@ -224,25 +297,12 @@ pub(super) fn takes_next_argument(placeable: &str) -> bool {
 
 /// Finds the counterparts of tags.
 pub(super) fn pair(text: &str, found: &mut [Placeable]) {
-    const DEEPEST: usize = 64;
-    let mut open: Vec<(usize, &str)> = Vec::new();
-    for number in 0..found.len() {
-        let tag = &text[found[number].range.clone()];
-        let Some(inside) = tag.strip_prefix('<').and_then(|tag| tag.strip_suffix('>')) else { continue };
-        if inside.ends_with('/') {
-            continue;
-        }
-        let end = inside.strip_prefix('/');
-        let name = end.unwrap_or(inside).split(char::is_whitespace).next().unwrap_or_default();
-        if end.is_none() {
-            // Deeper ones are kept, but by themselves.
-            if open.len() < DEEPEST {
-                open.push((number, name));
-            }
-        } else if let Some(place) = open.iter().rposition(|(_, other)| *other == name) {
-            found[open[place].0].kind = Kind::Open;
-            found[number].kind = Kind::Close;
-            open.truncate(place);
-        }
+    let counterparts = pairs(found.iter().map(|one| Tag::read(&text[one.range.clone()])));
+    for (number, counterpart) in counterparts.into_iter().enumerate() {
+        found[number].kind = match counterpart {
+            Some(other) if other > number => Kind::Open,
+            Some(_) => Kind::Close,
+            None => Kind::Other,
+        };
     }
 }

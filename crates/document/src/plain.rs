@@ -7,9 +7,10 @@ use attentive_base::ignorable::without_ignorable;
 use super::divide::{Piece, Segmentation, flat, pieces, trim};
 use super::markup::{Builder, Form, Run};
 use super::placeables::{Kind, Markers, Placeable, find, pair};
-use super::{Document, Part, Segment, Split};
+use super::tags::Tag;
+use super::{Document, Part, Segment, Split, html};
 
-/// Stands for each byte of a placeable while sentences are divided, so that none ends within it.
+/// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within it.
 const MASK: char = '\u{1}';
 
 /// A segment and its place in a text.
@@ -54,9 +55,10 @@ pub(super) fn append(
 pub(super) fn found(source: &str, how: Segmentation, form: Form, fits: &dyn Fn(&str) -> bool) -> Vec<Found> {
     let placeables = if how.keep_placeables { find(source, Markers::Each) } else { Vec::new() };
     let fits = |text: &str| if text.contains(MASK) { fits(&text.replace(MASK, "")) } else { fits(text) };
-    let pieces = pieces(&masked(source, &placeables), how, &fits).into_iter();
+    let bare = Bare::new(source, &placeables);
+    let pieces = pieces(&bare.text, &bare.seams, how, &fits).into_iter();
     let found = pieces.map(|Piece { range, touches }| {
-        let range = without_outer(source, range, &placeables);
+        let range = without_outer(source, bare.in_source(source, range), &placeables);
         let part = &source[range.clone()];
         let first = placeables.partition_point(|one| one.range.end <= range.start);
         let inside = placeables[first..].iter().take_while(|one| one.range.start < range.end);
@@ -100,15 +102,67 @@ fn without_outer(source: &str, mut range: Range<usize>, placeables: &[Placeable]
     trim(source, range)
 }
 
-/// `source` with [`MASK`] in place of each byte of the placeables.
-fn masked(source: &str, placeables: &[Placeable]) -> String {
-    let mut masked = String::with_capacity(source.len());
-    let mut at = 0;
-    for Placeable { range, .. } in placeables {
-        masked.push_str(&source[at..range.start]);
-        masked.extend(std::iter::repeat_n(MASK, range.len()));
-        at = range.end;
+/// A text as its sentences are read: without inline tags, with line breaks in place of tags of blocks, and with
+/// [`MASK`] in place of other placeables.
+struct Bare {
+    text: String,
+    /// The places at which tags were between two other characters.
+    seams: Vec<usize>,
+    /// The place of each tag in the text, and its bytes in the source.
+    tags: Vec<(usize, Range<usize>)>,
+}
+
+impl Bare {
+    fn new(source: &str, placeables: &[Placeable]) -> Self {
+        let mut bare =
+            Self { text: String::with_capacity(source.len()), seams: Vec::new(), tags: Vec::new() };
+        let mut at = 0;
+        for Placeable { range, .. } in placeables {
+            bare.text.push_str(&source[at..range.start]);
+            at = range.end;
+            let mask = match Tag::read(&source[range.clone()]) {
+                None => MASK,
+                Some(tag) if html::ends_text(tag.name) => '\n',
+                Some(_) => {
+                    bare.seams.push(bare.text.len());
+                    bare.tags.push((bare.text.len(), range.clone()));
+                    continue;
+                }
+            };
+            bare.text.extend(std::iter::repeat_n(mask, range.len()));
+        }
+        bare.text.push_str(&source[at..]);
+        let text = &bare.text;
+        let is_inside = |at: usize| {
+            text[..at].ends_with(|c: char| !c.is_whitespace()) && text[at..].starts_with(|c: char| !c.is_whitespace())
+        };
+        bare.seams.dedup();
+        bare.seams.retain(|&at| is_inside(at));
+        bare
     }
-    masked.push_str(&source[at..]);
-    masked
+
+    /// The bytes of the source that belong to `text[range]`, with the start tags before them and the end tags
+    /// after them.
+    fn in_source(&self, source: &str, range: Range<usize>) -> Range<usize> {
+        let before = self.tags.partition_point(|(at, _)| *at <= range.start);
+        let inside = self.tags.partition_point(|(at, _)| *at < range.end);
+        let is_end = |tag: &Range<usize>| source[tag.start..].starts_with("</");
+        // The number of bytes of all tags up to one.
+        let moved = |tags: &[(usize, Range<usize>)]| tags.last().map_or(0, |(at, tag)| tag.end - at);
+        let mut start = range.start + moved(&self.tags[..before]);
+        for (_, tag) in self.tags[..before].iter().rev() {
+            if tag.end != start || is_end(tag) {
+                break;
+            }
+            start = tag.start;
+        }
+        let mut end = range.end + moved(&self.tags[..inside]);
+        for (_, tag) in &self.tags[inside..] {
+            if tag.start != end || !is_end(tag) {
+                break;
+            }
+            end = tag.end;
+        }
+        start..end
+    }
 }

@@ -6,6 +6,7 @@ use attentive_base::error::Result;
 
 use super::lines;
 use crate::markup::{Collector, Form};
+use crate::tags::{Tag, pairs};
 use crate::{Document, Segmentation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Reader<'_> {
             self.collector.end_run()?;
         }
         let tags = tags(line, self.kind);
-        let pairs = pairs(line, &tags);
+        let pairs = pairs(tags.iter().map(|tag| Tag::read(&line[tag.clone()])));
         let first = self.tags;
         self.tags += tags.len();
         let mut at = 0;
@@ -122,28 +123,6 @@ fn tags(line: &str, kind: Kind) -> Vec<Range<usize>> {
         };
     }
     found
-}
-
-/// For each tag, the number of its counterpart.
-fn pairs(line: &str, tags: &[Range<usize>]) -> Vec<Option<usize>> {
-    const DEEPEST: usize = 64;
-    let mut pairs = vec![None; tags.len()];
-    let mut open: Vec<(usize, &str)> = Vec::new();
-    for (number, tag) in tags.iter().enumerate() {
-        let Some(inside) = line[tag.clone()].strip_prefix('<') else { continue };
-        let end = inside.strip_prefix('/');
-        let name = end.unwrap_or(inside).split([' ', '.', '>', '\t']).next().unwrap_or_default();
-        let same = |(_, other): &(usize, &str)| other.eq_ignore_ascii_case(name);
-        if end.is_none() {
-            if open.len() < DEEPEST {
-                open.push((number, name));
-            }
-        } else if let Some(place) = open.iter().rposition(same) {
-            (pairs[open[place].0], pairs[number]) = (Some(number), Some(open[place].0));
-            open.truncate(place);
-        }
-    }
-    pairs
 }
 
 /// WebVTT's text with characters in place of its references.

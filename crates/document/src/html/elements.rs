@@ -26,6 +26,12 @@ pub(super) fn is_block(name: &str) -> bool {
     }
 }
 
+/// True for elements, in any case, whose tags end a text, or a line of it.
+pub(crate) fn ends_text(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    is_block(&name) || name == "br"
+}
+
 /// True for elements whose content is not text in a human language, or is not displayed.
 pub(crate) fn is_opaque(name: &str) -> bool {
     is_raw(name)

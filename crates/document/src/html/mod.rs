@@ -5,7 +5,7 @@ mod elements;
 mod pausing;
 mod tokens;
 
-pub(super) use elements::is_opaque;
+pub(super) use elements::{ends_text, is_opaque};
 use tokens::{Kind, Start, Token};
 
 use attentive_base::error::Result;

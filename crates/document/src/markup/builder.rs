@@ -10,7 +10,7 @@ use super::blanks::{Side, Sides, is_space};
 use super::tree::{Event, Mark, Markup, What};
 use super::words::Words;
 use super::{Form, Run};
-use crate::divide::{Piece, Segmentation, Split, pieces_at};
+use crate::divide::{Piece, Segmentation, Split, pieces};
 use crate::placeables::{self, Markers, Placeable};
 use crate::{Part, Segment};
 
@@ -291,7 +291,7 @@ impl Builder {
     /// Returns the finished run and appends its segments to `segments`.
     fn run(self, source: &str, fits: &dyn Fn(&str) -> bool, segments: &mut Vec<Segment>) -> Result<Run> {
         let (leading, inner, trailing) = self.ends(source);
-        let found = pieces_at(&self.text, &self.seams, self.how, fits);
+        let found = pieces(&self.text, &self.seams, self.how, fits);
         let pieces: Vec<_> = found.iter().map(|piece| piece.range.clone()).collect();
         let events = &self.events[inner];
         let cuts: Vec<usize> = events.iter().map(|event| event.at).collect();

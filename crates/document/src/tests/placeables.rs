@@ -24,16 +24,47 @@ fn placeables_are_found_and_nothing_else() {
         ),
         ("Write to first.last+tag@mail.example.org!", &["first.last+tag@mail.example.org"]),
         ("@user@host.example and @other :smile:", &["@user@host.example", "@other", ":smile:"]),
+        ("$NAME$ $t(key, {{count}}) and $name.", &["$NAME$", "$t(key, {{count}})", "$name"]),
+        ("{ name } {first name} {x.y[0]}", &["{ name }", "{first name}", "{x.y[0]}"]),
+        (
+            "{0:yyyy-MM-dd HH:mm} {price:,.2f} {:,} {d:%Y-%m-%d} {0,10:N2} {:>10} {x!r:>4}",
+            &[
+                "{0:yyyy-MM-dd HH:mm}",
+                "{price:,.2f}",
+                "{:,}",
+                "{d:%Y-%m-%d}",
+                "{0,10:N2}",
+                "{:>10}",
+                "{x!r:>4}",
+            ],
+        ),
+        (
+            "a {n, plural,\n one {{g, select, f {{x} her} other {# {y}}}}\n other {a}} b {d, date}",
+            &["{n, plural,\n one {{g, select, f {{x} her} other {# {y}}}}\n other {a}}", "{d, date}"],
+        ),
+        ("{{a | date: 'x'}} {{{b}}} {%- raw -%} ${a {b}}", &["{{a | date: 'x'}}", "{{{b}}}", "{%- raw -%}", "${a {b}}"]),
+        ("%Y-%m-%d at %H:%M, %<PRIu64> of %#@files@ %1$#@x@ %B", &["%Y-%m-%d", "%H:%M", "%<PRIu64>", "%#@files@", "%1$#@x@", "%B"]),
+        ("%dMB of %sth", &["%d", "%s"]),
+        (
+            "On example.com or shop.example.co.uk, 192.168.0.1:8080 and localhost:80/x",
+            &["example.com", "shop.example.co.uk", "192.168.0.1:8080", "localhost:80/x"],
+        ),
+        ("Enter <file name> or <user-name> <b disabled class=x>", &["<file name>", "<user-name>", "<b disabled class=x>"]),
+        ("♪ La la ♪", &["♪", "♪"]),
         ("- a man", &["-"]),
         ("1. a man\n 12) a dog\n(a) a cat\n• x\nb) y", &["1.", "12)", "(a)", "•", "b)"]),
         ("Choose (a) or (ii).", &["(a)", "(ii)"]),
         // What looks similar.
-        ("50% of it, 100%ig", &[]),
+        ("50% of it, 100%ig, 20 %discount", &[]),
+        ("x<y and z>w, a < b and c > d", &[]),
+        ("Sets {red, green, blue}; {a sentence in braces is no name}", &[]),
+        ("{ unbalanced { braces }, plural", &["{ braces }"]),
+        ("It was late.There he slept, v1.2.3 in file.txt", &[]),
         ("a < b and c > d, x <= y", &[]),
         ("It costs $5 & more; he/she and/or; e.g. this", &[]),
         ("at 10:30 (in May) a man(s) - walking", &[]),
         ("A. Smith is no. 1. He won.", &[]),
-        ("5 @ 3 € {not one} [x] # 1", &[]),
+        ("5 @ 3 € {this is not one} [x] # 1", &[]),
         ("C:D: x::y", &[]),
     ] {
         assert_eq!(placeables(text), expected, "{text}");
@@ -88,6 +119,28 @@ fn tags_around_several_sentences_stay() {
         let document = Document::text(source, Split::Sentences, |_| true);
         let solid = |text: &str| text.split_whitespace().collect::<String>();
         assert_eq!(solid(&document.render(&identity(&document))), solid(source));
+    }
+}
+
+/// Tags end sentences after marks, and those of blocks end texts.
+#[test]
+fn tags_in_text_are_where_sentences_may_end() {
+    for (source, expected) in [
+        ("<p>A <b>b</b>.</p><p>C.</p>", &["A b.", "C."][..]),
+        ("<b>A walks.</b> B runs.", &["A walks.", "B runs."]),
+        ("<b>A walks.</b><b>B runs.</b>", &["A walks.", "B runs."]),
+        ("A walks.<0>B runs.</0>", &["A walks.", "B runs."]),
+        ("A walks<br>B runs<br/>", &["A walks", "B runs"]),
+        ("A walks!<i>B runs</i> here.", &["A walks!", "B runs here."]),
+        ("<li>One</li><li>two</li>", &["One", "two"]),
+        ("Mr.<b> Smith</b> runs e.g.<i>here</i>.", &["Mr. Smith runs e.g.here."]),
+        ("See <b>Mr.</b> Smith, 3.<i>5</i> km", &["See Mr. Smith, 3.5 km"]),
+        ("Hello {name}. {other} walks.", &["Hello.", "walks."]),
+        ("再见。<b>你好</b>。", &["再见。", "你好。"]),
+    ] {
+        let document = Document::text(source, Split::Sentences, |_| true);
+        assert_eq!(texts(&document), expected, "{source}");
+        assert_eq!(document.render(&identity(&document)), source);
     }
 }
 
@@ -167,6 +220,13 @@ fn hostile_placeables_take_little_time() {
         many("<a>x</a>"),
         many("{{"),
         many("{n, plural, one {"),
+        format!("{}{}", "{".repeat(50_000), "}".repeat(50_000)),
+        format!("{}{}", "{a ".repeat(30_000), "}".repeat(30_000)),
+        format!("{}{}", "{a,plural,".repeat(10_000), "}".repeat(10_000)),
+        many("$t("),
+        many("%Y-"),
+        many("1."),
+        many("a.com"),
         many("%s"),
         many("%1$"),
         many("a@"),
