@@ -6,6 +6,7 @@ use attentive_base::error::Result;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use crate::markup::{Collector, Form};
+use crate::tags::{Pairs, Tag as HtmlTag};
 use crate::{Document, Segmentation, html};
 
 /// Divides the texts of paragraphs, headings, items and cells. Code, addresses, images and formulas are kept.
@@ -105,8 +106,14 @@ impl Reader<'_> {
                 return Ok(self.end_of(number) + 1);
             }
             Event::Text(text) => {
-                self.begin(range.start)?;
-                self.collector.run.text(text, range.clone());
+                // A backslash before the first character is not in its range.
+                let before = range.start.checked_sub(1).filter(|&at| at >= self.at);
+                let escaped = before.filter(|&at| {
+                    self.source.as_bytes()[at] == b'\\' && text.starts_with(|c: char| c.is_ascii_punctuation())
+                });
+                let start = escaped.unwrap_or(range.start);
+                self.begin(start)?;
+                self.collector.run.text(text, start..range.end);
                 self.at = range.end;
             }
             Event::Code(_) | Event::InlineMath(_) | Event::DisplayMath(_) | Event::FootnoteReference(_) => {
@@ -179,22 +186,38 @@ impl Reader<'_> {
     }
 
     /// Reads an HTML tag, or a whole element whose content is kept, and returns the number of the next event.
-    fn tag(&mut self, number: usize, tag: &str, range: Range<usize>) -> Result<usize> {
+    fn tag(&mut self, number: usize, markup: &str, range: Range<usize>) -> Result<usize> {
+        let name = HtmlTag::read(markup).map_or("", |tag| tag.name);
+        if html::ends_text(name) && !name.eq_ignore_ascii_case("br") {
+            self.block()?;
+            self.collector.boundary(self.at..range.end)?;
+            self.at = range.end;
+            return Ok(number + 1);
+        }
         self.begin(range.start)?;
-        let name = name_of(tag);
+        let end = self.tags[number].filter(|&end| end > number);
+        if let Some(end) = end.filter(|&end| html::keeps(markup) || html::is_note(name) && !self.has_letters(number..end)) {
+            self.visible(range.start..self.events[end].1.end);
+            return Ok(end + 1);
+        }
         let run = &mut self.collector.run;
         match self.tags[number] {
-            Some(end) if end > number && html::is_opaque(&name) => {
-                self.visible(range.start..self.events[end].1.end);
-                return Ok(end + 1);
-            }
-            Some(other) if other > number => run.open(range.clone(), number, Some(other)),
-            Some(other) => run.close(range.clone(), number, Some(other)),
-            None if name == "img" => run.visible(range.clone()),
+            Some(end) if end > number => run.open(range.clone(), number, Some(end)),
+            Some(start) => run.close(range.clone(), number, Some(start)),
+            None if name.eq_ignore_ascii_case("img") => run.visible(range.clone()),
+            None if name.eq_ignore_ascii_case("br") => run.line_break(range.clone()),
             None => run.hidden(range.clone()),
         }
         self.at = range.end;
         Ok(number + 1)
+    }
+
+    /// True if any text among these events has a letter.
+    fn has_letters(&self, events: Range<usize>) -> bool {
+        self.events[events].iter().any(|(event, _)| match event {
+            Event::Text(text) => text.contains(char::is_alphabetic),
+            _ => false,
+        })
     }
 
     /// The number of characters of the mark of an element.
@@ -229,37 +252,23 @@ impl Reader<'_> {
 
 /// The counterparts of HTML tags within the same text.
 fn pairs_of_tags(events: &[Located<'_>]) -> Vec<Option<usize>> {
-    const DEEPEST: usize = 64;
-    let mut pairs = vec![None; events.len()];
-    // With the number of the elements of Markdown around it.
-    let mut open: Vec<(usize, String, usize)> = Vec::new();
-    let mut depth = 0;
+    let mut found = vec![None; events.len()];
+    let (mut pairs, mut depth) = (Pairs::default(), 0);
     for (number, (event, _)) in events.iter().enumerate() {
         match event {
             Event::Start(_) => depth += 1,
             Event::End(_) => {
                 depth -= 1;
-                open.retain(|&(.., around)| around <= depth);
+                pairs.leave(depth);
             }
-            Event::InlineHtml(tag) if tag.starts_with("</") => {
-                let name = name_of(tag);
-                let same = |(_, other, around): &(usize, String, usize)| *other == name && *around == depth;
-                if let Some(place) = open.iter().rposition(same) {
-                    (pairs[open[place].0], pairs[number]) = (Some(number), Some(open[place].0));
-                    open.truncate(place);
+            Event::InlineHtml(tag) => {
+                let start = HtmlTag::read(tag).and_then(|tag| pairs.take(number, tag, depth));
+                if let Some(start) = start {
+                    (found[start], found[number]) = (Some(number), Some(start));
                 }
-            }
-            Event::InlineHtml(tag) if !tag.ends_with("/>") && open.len() < DEEPEST => {
-                open.push((number, name_of(tag), depth));
             }
             _ => {}
         }
     }
-    pairs
-}
-
-fn name_of(tag: &str) -> String {
-    let inside = tag.trim_start_matches(['<', '/']);
-    let name = inside.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
-    name.to_ascii_lowercase()
+    found
 }

@@ -1,5 +1,7 @@
 //! The roles of HTML elements in translation, by their names in lower case.
 
+use crate::tags::Tag;
+
 /// True if `$name` is one of these names.
 macro_rules! is_one_of {
     ($name:ident: $($known:literal)*) => { matches!($name, $($known)|*) };
@@ -32,8 +34,20 @@ pub(crate) fn ends_text(name: &str) -> bool {
     is_block(&name) || name == "br"
 }
 
+/// True for markup, not text, which begins a block of HTML in Markdown, at the beginning of a line.
+pub(crate) fn begins_block(markup: &str) -> bool {
+    let declares = markup.starts_with("<!") || markup.starts_with("<?");
+    let is_hidden = |name: &str| is_raw(name) || !is_visible(name) && !matches!(name, "br" | "rp" | "rt" | "wbr");
+    declares || Tag::read(markup).is_some_and(|tag| is_hidden(&tag.name.to_ascii_lowercase()))
+}
+
+/// True for elements, in any case, that are notes if they have no letters, such as the number of a footnote.
+pub(crate) fn is_note(name: &str) -> bool {
+    ["sup", "sub"].iter().any(|note| name.eq_ignore_ascii_case(note))
+}
+
 /// True for elements whose content is not text in a human language, or is not displayed.
-pub(crate) fn is_opaque(name: &str) -> bool {
+pub(super) fn is_opaque(name: &str) -> bool {
     is_raw(name)
         || is_one_of! { name:
             "applet" "audio" "canvas" "code" "kbd" "listing" "map" "math" "noframes" "object" "pre"

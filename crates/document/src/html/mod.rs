@@ -5,7 +5,7 @@ mod elements;
 mod pausing;
 mod tokens;
 
-pub(super) use elements::{ends_text, is_opaque};
+pub(super) use elements::{begins_block, ends_text, is_note};
 use tokens::{Kind, Start, Token};
 
 use attentive_base::error::Result;
@@ -26,6 +26,12 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         next = reader.take(next)?;
     }
     reader.collector.finish()
+}
+
+/// True if the content of the element that the start tag `tag` begins is kept as it is.
+pub(super) fn keeps(tag: &str) -> bool {
+    let first = tokens::tokens(tag).into_iter().next();
+    matches!(first, Some(Token { kind: Kind::Start(start), .. }) if start.protected || elements::is_opaque(&start.name))
 }
 
 /// The number of tags of blocks before each token, without those in elements that are kept as they are.

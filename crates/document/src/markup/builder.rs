@@ -21,6 +21,8 @@ pub(crate) struct Builder {
     form: Form,
     /// Text that was not yet searched for placeables, since it may go on.
     pending: String,
+    /// Where its parts are in a source in which text may be escaped.
+    spelled: Vec<Spelled>,
     /// The number of tags that were found in texts.
     tags: usize,
     range: Option<Range<usize>>,
@@ -42,6 +44,13 @@ pub(crate) struct Builder {
     /// Places of the text at which markup is between two characters without a blank.
     seams: Vec<usize>,
     after_break: bool,
+}
+
+/// A part of a text, and its bytes in the source, in which its first character may be escaped.
+#[derive(Debug)]
+struct Spelled {
+    text: Range<usize>,
+    source: Range<usize>,
 }
 
 /// Whitespace characters, each with the number of the events before it.
@@ -76,7 +85,23 @@ impl Builder {
 
     pub(crate) fn text(&mut self, text: &str, range: Range<usize>) {
         self.extend(&range);
+        let start = self.pending.len();
         self.pending.push_str(text);
+        if self.form == Form::Markdown {
+            self.spelled.push(Spelled { text: start..self.pending.len(), source: range });
+        }
+    }
+
+    /// The bytes of the source that spell `text`, a part of the text that is being read; none if that has no
+    /// escapes, or other references than its own.
+    fn spelling(&self, text: &Range<usize>) -> Option<Range<usize>> {
+        let first = self.spelled.partition_point(|part| part.text.end <= text.start);
+        let last = self.spelled.partition_point(|part| part.text.start < text.end).checked_sub(1)?;
+        let place = |part: &Spelled, at: usize| {
+            let longer = part.source.len().saturating_sub(part.text.len());
+            part.source.start + if at == part.text.start { 0 } else { at - part.text.start + longer }
+        };
+        Some(place(self.spelled.get(first)?, text.start)..place(self.spelled.get(last)?, text.end))
     }
 
     /// Takes the text that has been read.
@@ -92,6 +117,7 @@ impl Builder {
             Vec::new()
         };
         self.divided(&text, &found);
+        self.spelled.clear();
     }
 
     /// Takes a text with its placeables.
@@ -102,18 +128,21 @@ impl Builder {
         for Placeable { range, kind } in placeables {
             self.characters(&without_ignorable(&text[at..range.start]));
             at = range.end;
-            let own = Mark::Text(text[range.clone()].to_owned());
+            let (range, own) = match self.spelling(range) {
+                Some(source) => (source, None),
+                None => (0..0, Some(Mark::Text(text[range.clone()].to_owned()))),
+            };
             match kind {
-                placeables::Kind::Other => self.visible_as(0..0, Some(own)),
+                placeables::Kind::Other => self.visible_as(range, own),
                 placeables::Kind::Open => {
                     let number = FIRST + 2 * self.tags;
                     self.tags += 1;
                     open.push(number);
-                    self.event_as(0..0, Some(own), What::Open { number, pair: Some(number + 1) });
+                    self.event_as(range, own, What::Open { number, pair: Some(number + 1) });
                 }
                 placeables::Kind::Close => {
                     let Some(number) = open.pop() else { continue };
-                    self.event_as(0..0, Some(own), What::Close { number: number + 1, pair: Some(number) });
+                    self.event_as(range, own, What::Close { number: number + 1, pair: Some(number) });
                 }
             }
         }
@@ -258,7 +287,8 @@ impl Builder {
 
     fn extend(&mut self, range: &Range<usize>) {
         let start = self.range.as_ref().map_or(range.start, |all| all.start);
-        self.range = Some(start..range.end);
+        let end = self.range.as_ref().map_or(range.end, |all| all.end.max(range.end));
+        self.range = Some(start..end);
     }
 
     /// Appends what was read to `parts`, and its segments to `segments`.

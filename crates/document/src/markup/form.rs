@@ -92,7 +92,8 @@ fn line(out: &str) -> Option<&str> {
     (line.len() < end.len() || end.len() == out.len()).then_some(line)
 }
 
-fn begins_line(out: &str) -> bool {
+/// True if nothing but blanks is in the last line of `out`.
+pub(super) fn begins_line(out: &str) -> bool {
     line(out).is_some_and(|line| line.trim().is_empty())
 }
 

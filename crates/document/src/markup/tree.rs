@@ -32,7 +32,8 @@ pub(super) enum Mark {
 impl Mark {
     /// True for a placeholder whose order among others counts.
     pub(super) fn takes_next_argument(&self) -> bool {
-        matches!(self, Self::Text(text) if placeables::takes_next_argument(text))
+        let (Self::Markup(text) | Self::Text(text)) = self;
+        placeables::takes_next_argument(text)
     }
 
     /// The markup; nothing for text.

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use super::blanks::{Side, Sides};
-use super::form::{Form, is_forbidden};
+use super::form::{Form, begins_line, is_forbidden};
 use super::tree::{Mark, Markup, Node, Point};
 use super::{CDATA_END, CDATA_START};
+use crate::html;
 
 /// Writes a text from its beginning to its end, with markup in between.
 pub(super) struct Writer<'a> {
@@ -19,6 +20,10 @@ pub(super) struct Writer<'a> {
     after: Option<Side>,
     /// True within a CDATA section.
     in_cdata: bool,
+    /// The last character of a span of code, emphasis or a formula that ends here, in Markdown.
+    closed: Option<u8>,
+    /// Markup that would begin a block of its own at the beginning of a line.
+    deferred: Vec<&'a Mark>,
     /// The placeholders of next arguments, of which the first one is always written next.
     arguments: VecDeque<&'a Mark>,
 }
@@ -37,6 +42,8 @@ impl<'a> Writer<'a> {
             last: None,
             after: None,
             in_cdata: false,
+            closed: None,
+            deferred: Vec::new(),
             arguments: arguments.collect(),
         }
     }
@@ -51,11 +58,25 @@ impl<'a> Writer<'a> {
         self.written = end;
         self.last = piece.chars().next_back();
         self.after = None;
-        self.write(piece);
+        if self.deferred.is_empty() {
+            return self.write(piece);
+        }
+        let begin = piece.len() - piece.trim_start().len();
+        let word = piece[begin..].find(char::is_whitespace).map_or(piece.len(), |len| begin + len);
+        self.write(&piece[..word]);
+        self.write_deferred();
+        self.write(&piece[word..]);
+    }
+
+    fn write_deferred(&mut self) {
+        for mark in std::mem::take(&mut self.deferred) {
+            self.mark(mark);
+        }
     }
 
     /// Writes text with its special characters as the format does.
     fn write(&mut self, text: &str) {
+        self.closed = None;
         if self.in_cdata {
             text.chars().for_each(|c| self.cdata(c));
         } else {
@@ -95,8 +116,16 @@ impl<'a> Writer<'a> {
     pub(super) fn open(&mut self, tag: &Mark) -> usize {
         self.in_cdata |= tag.markup() == CDATA_START;
         self.separate();
+        self.part_spans(tag);
         self.mark(tag);
         self.out.len()
+    }
+
+    /// Writes a blank if the span that `mark` begins would be one with the span before it.
+    fn part_spans(&mut self, mark: &Mark) {
+        if self.closed.is_some() && self.closed == mark.markup().bytes().next() {
+            self.out.push(' ');
+        }
     }
 
     fn mark(&mut self, mark: &Mark) {
@@ -113,6 +142,13 @@ impl<'a> Writer<'a> {
             self.out.push_str("\\!");
         }
         self.out.push_str(tag);
+        self.closed = None;
+    }
+
+    /// Records that a span ends here which must not touch another one.
+    fn span_ends(&mut self) {
+        let is_span = |last: &u8| self.form == Form::Markdown && b"`$*_~".contains(last);
+        self.closed = self.out.bytes().next_back().filter(is_span);
     }
 
     /// Writes the end tag of an element whose start tag is `open` and ends at `start`.
@@ -125,11 +161,12 @@ impl<'a> Writer<'a> {
             self.out.truncate(self.out.len() - open.len());
         } else {
             self.mark(tag);
+            self.span_ends();
         }
     }
 
     /// Writes markup without content.
-    pub(super) fn point(&mut self, point: &Point) {
+    pub(super) fn point(&mut self, point: &'a Point) {
         if let Some(sides) = point.visible {
             self.approach(sides);
             self.after = Some(sides.after);
@@ -139,8 +176,12 @@ impl<'a> Writer<'a> {
         let markup = point.mark.markup();
         if self.form.ends_at_blank_lines() && markup.ends_with('\n') {
             self.line_break(markup);
+        } else if self.form == Form::Markdown && begins_line(&self.out) && html::begins_block(markup) {
+            self.deferred.push(&point.mark);
         } else {
+            self.part_spans(&point.mark);
             self.mark(&point.mark);
+            self.span_ends();
         }
     }
 
@@ -165,6 +206,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(super) fn finish(mut self) -> String {
+        self.write_deferred();
         if self.form.ends_at_blank_lines() {
             while self.out.ends_with(['\n', '\r', ' ']) {
                 let backslash = usize::from(self.out.ends_with("\\\n"));

@@ -116,6 +116,48 @@ fn markdown_keeps_its_structure() {
     );
 }
 
+/// Each comes back as it is.
+#[test]
+fn markdown_keeps_what_is_escaped() {
+    for source in [
+        "Write &lt;div&gt; here or \\<div> there",
+        "\\<b>x\\</b> y",
+        "1\\. no list",
+        "\\# no heading",
+        "\\* no item",
+        "| a\\|b | {x\\|y} |\n|---|---|\n| c `d\\|e` | f |\n",
+        "a \\{name\\} b ${x_y} %1$s c https://a.example/x_y_z d",
+        "a &amp;nbsp; b",
+    ] {
+        let document = read(source, FileFormat::Markdown);
+        assert_eq!(document.render(&identity(&document)), source);
+    }
+}
+
+/// Translates the only segment of `source`, whose text is `read`, to `text`.
+#[track_caller]
+fn check_markdown(source: &str, read_as: &str, text: &str, alignment: &[(usize, usize)], expected: &str) {
+    let document = read(source, FileFormat::Markdown);
+    assert_eq!(texts(&document), [read_as], "{source}");
+    let translated = Translated { text: text.into(), alignment: alignment.to_vec() };
+    assert_eq!(document.render(&[translated]), expected, "{source}");
+}
+
+#[test]
+fn markdown_within_lines() {
+    // What would begin a block of HTML does not come first in a line.
+    check_markdown("a <!-- c --> b", "a b", "B A", &[(0, 1), (1, 0)], "B<!-- c --> A");
+    // Spans of code are not joined.
+    check_markdown("Use `a`/`b` now", "Use / now", "Jetzt nun", &[(0, 0), (2, 1)], "Jetzt `a` `b` nun");
+    check_markdown("**x** / **y**", "x / y", "xy", &[(0, 0)], "**xy**");
+    // Elements that forbid translation.
+    for kept in ["<span translate=\"no\">b *c*</span>", "<i class='x notranslate'>b</i>", "<kbd>b</kbd>"] {
+        check_markdown(&format!("a {kept} d"), "a d", "A D", &[(0, 0), (1, 1)], &format!("A {kept} D"));
+    }
+    check_markdown("a<br>b", "a b", "A B", &[(0, 0), (1, 1)], "A <br>B");
+    check_markdown("a man<sup>1</sup> walks", "a man walks", "A B C", &[(0, 0), (1, 1), (2, 2)], "A B<sup>1</sup> C");
+}
+
 #[test]
 fn files_that_are_not_of_their_format_are_refused() {
     for (format, source, words) in [
