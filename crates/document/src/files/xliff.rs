@@ -36,7 +36,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 /// The name of an element without its prefix.
 fn local(token: &Token) -> Option<&str> {
     match &token.kind {
-        Kind::Start(start) | Kind::Empty(start) => start.name.rsplit(':').next(),
+        Kind::Start(start) | Kind::Empty(start) => Some(start.local()),
         _ => None,
     }
 }

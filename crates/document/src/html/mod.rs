@@ -18,6 +18,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
     let tokens = tokens::tokens(source);
     let mut reader = Reader {
         tokens: &tokens,
+        how,
         blocks: blocks_before(&tokens),
         collector: Collector::new(source, how, Form::Markup, fits),
     };
@@ -54,6 +55,7 @@ fn blocks_before(tokens: &[Token]) -> Vec<usize> {
 
 struct Reader<'a> {
     tokens: &'a [Token],
+    how: Segmentation,
     /// See [`blocks_before`].
     blocks: Vec<usize>,
     collector: Collector<'a>,
@@ -82,7 +84,10 @@ impl Reader<'_> {
         let Token { range, pair, .. } = &self.tokens[number];
         let (range, name) = (range.clone(), start.name.as_str());
         let is_block = elements::is_block(name);
-        let is_protected = start.protected || elements::is_opaque(name) || self.shows_address(number, name);
+        let is_protected = start.protected
+            || elements::is_opaque(name)
+            || name == "a" && self.text_of(number).is_some_and(|text| is_address(&text))
+            || elements::is_note(name) && self.text_of(number).is_some_and(|text| !self.how.has_words(&text));
         if is_protected
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)
@@ -116,25 +121,19 @@ impl Reader<'_> {
         self.blocks[start] < self.blocks[end]
     }
 
-    /// True if token `number` begins a link that shows the address of a page, as social networks write links.
-    fn shows_address(&self, number: usize, name: &str) -> bool {
+    /// The text of the short inline element that token `number` begins; `None` for others.
+    fn text_of(&self, number: usize) -> Option<String> {
         /// A long address is divided into elements, some of which are hidden.
         const MAX_TOKENS: usize = 16;
-        let Some(pair) = self.tokens[number].pair.filter(|_| name == "a") else {
-            return false;
-        };
-        let inside = &self.tokens[number + 1..pair];
+        let inside = &self.tokens[number + 1..self.tokens[number].pair?];
         if inside.len() > MAX_TOKENS || inside.iter().any(Token::is_block_tag) {
-            return false;
+            return None;
         }
         let texts = inside.iter().filter_map(|token| match &token.kind {
             Kind::Text(text) => Some(text.as_str()),
             _ => None,
         });
-        let text: String = texts.collect();
-        let text = text.trim();
-        let schemes = ["http://", "https://", "www."];
-        schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
+        Some(texts.collect())
     }
 
     /// The number of the token after the protected element that begins at token `number`. An inline element
@@ -154,4 +153,11 @@ impl Reader<'_> {
         let length = self.tokens[after..].iter().position(Token::is_block_tag);
         Some(length.map_or(self.tokens.len(), |length| after + length))
     }
+}
+
+/// True for the address of a page, which social networks show in links.
+fn is_address(text: &str) -> bool {
+    let text = text.trim();
+    let schemes = ["http://", "https://", "www."];
+    schemes.iter().any(|scheme| text.starts_with(scheme)) && !text.contains(is_space)
 }

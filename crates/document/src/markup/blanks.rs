@@ -18,6 +18,32 @@ pub(super) fn is_opening(c: char) -> bool {
     matches!(c, '(' | '[' | '{' | '„' | '“' | '‘' | '«' | '¿' | '¡')
 }
 
+/// True for quotation marks, each of which opens in one language and closes in another.
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '‚' | '«' | '»' | '‹' | '›')
+}
+
+/// True for a mark that begins a pair of brackets or quotation marks after `text`, or after a blank.
+pub(super) fn begins_pair(c: char, text: &str, blank: bool) -> bool {
+    match c {
+        '(' | '[' | '{' | '（' | '「' => true,
+        // Not an apostrophe, nor the end of another quotation.
+        _ => is_quote(c) && (blank || text.chars().next_back().is_none_or(|last| !last.is_alphanumeric() && !is_closing(last) && !is_quote(last))),
+    }
+}
+
+/// True if `closing` ends the pair that `opening` begins.
+pub(super) fn ends_pair(opening: char, closing: char) -> bool {
+    match opening {
+        '(' => closing == ')',
+        '[' => closing == ']',
+        '{' => closing == '}',
+        '（' => closing == '）',
+        '「' => closing == '」',
+        _ => is_quote(opening) && is_quote(closing),
+    }
+}
+
 /// What is next to something visible that is not translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Side {
@@ -27,8 +53,8 @@ pub(super) enum Side {
     Blank,
     /// A letter or digit without a blank between, so that none may come between.
     Word,
-    /// Punctuation without a blank between.
-    Mark,
+    /// This punctuation, without a blank between.
+    Mark(char),
     /// Something else that is not translated, without a blank between.
     Kept,
 }
@@ -40,6 +66,12 @@ pub(super) struct Sides {
     pub(super) after: Side,
 }
 
+/// True if one language writes `a` where another one writes `b`.
+fn is_like(a: char, b: char) -> bool {
+    let both = |is: fn(char) -> bool| is(a) && is(b);
+    a == b || both(is_quote) || both(is_opening) || both(is_closing)
+}
+
 impl Side {
     /// The side at which the character `c` is.
     pub(super) fn of(c: char) -> Self {
@@ -47,7 +79,7 @@ impl Side {
             c if c.is_alphanumeric() => Self::Word,
             // Such as a no-break space.
             c if c.is_whitespace() => Self::Blank,
-            _ => Self::Mark,
+            c => Self::Mark(c),
         }
     }
 
@@ -56,7 +88,8 @@ impl Side {
         match self {
             Self::Word | Self::Kept => false,
             Self::Blank => !last.is_whitespace() && !is_opening(last),
-            Self::Edge | Self::Mark => last.is_alphanumeric(),
+            Self::Mark(mark) if is_like(mark, last) => false,
+            Self::Edge | Self::Mark(_) => last.is_alphanumeric() || is_closing(last) && !is_opening(last),
         }
     }
 
@@ -65,7 +98,8 @@ impl Side {
         match self {
             Self::Word | Self::Kept => false,
             Self::Blank => !next.is_whitespace() && !is_closing(next),
-            Self::Edge | Self::Mark => next.is_alphanumeric(),
+            Self::Mark(mark) if is_like(mark, next) => false,
+            Self::Edge | Self::Mark(_) => next.is_alphanumeric() || is_opening(next) && !is_closing(next),
         }
     }
 }
@@ -74,7 +108,7 @@ impl Sides {
     /// True for content that touches what is before it, but not what is after it, such as a footnote's
     /// number.
     pub(super) fn touch_before_alone(self) -> bool {
-        matches!(self.before, Side::Word | Side::Mark) && self.after == Side::Blank
+        matches!(self.before, Side::Word | Side::Mark(_)) && self.after == Side::Blank
     }
 
     /// True if a blank remains between the characters `last` and `next` when the content between these sides

@@ -6,7 +6,7 @@ use std::ops::Range;
 use attentive_base::error::Result;
 use attentive_base::ignorable::without_ignorable;
 
-use super::blanks::{Side, Sides, is_space};
+use super::blanks::{Side, Sides, begins_pair, ends_pair, is_space};
 use super::tree::{Event, Mark, Markup, What};
 use super::words::Words;
 use super::{Form, Run};
@@ -41,6 +41,8 @@ pub(crate) struct Builder {
     broken: bool,
     /// The visible content since the last character of the text.
     between: Option<Between>,
+    /// Brackets and quotation marks at the end of the text.
+    openings: Vec<Opening>,
     /// Places of the text at which markup is between two characters without a blank.
     seams: Vec<usize>,
     after_break: bool,
@@ -64,8 +66,22 @@ impl Outside {
     }
 }
 
-/// Visible content between two characters of the text, and the sides of all of it.
+/// A mark that begins a pair, and what a builder was before it.
 #[derive(Debug)]
+struct Opening {
+    mark: char,
+    text: usize,
+    events: usize,
+    seams: usize,
+    before_last: usize,
+    before_blank: usize,
+    blank: bool,
+    broken: bool,
+    between: Option<Between>,
+}
+
+/// Visible content between two characters of the text, and the sides of all of it.
+#[derive(Clone, Debug)]
 struct Between {
     sides: Sides,
     /// The number of the event that was the last of it.
@@ -191,6 +207,24 @@ impl Builder {
     }
 
     fn character(&mut self, c: char) {
+        if self.enclose(c) {
+            return;
+        }
+        if begins_pair(c, &self.text, self.blank) {
+            self.openings.push(Opening {
+                mark: c,
+                text: self.text.len(),
+                events: self.events.len(),
+                seams: self.seams.len(),
+                before_last: self.before_last,
+                before_blank: self.before_blank,
+                blank: self.blank,
+                broken: self.broken,
+                between: self.between.clone(),
+            });
+        } else {
+            self.openings.clear();
+        }
         self.follow(Side::of(c));
         if let Some(last) = self.text.chars().next_back() {
             let blank = match &self.between {
@@ -210,6 +244,43 @@ impl Builder {
         self.broken = false;
         self.between = None;
         self.see();
+    }
+
+    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and nothing else is in
+    /// it: around nothing, a model would leave them out.
+    fn enclose(&mut self, c: char) -> bool {
+        let touches = self.between.as_ref().is_some_and(|between| {
+            matches!(between.sides.before, Side::Mark(mark) if self.text.ends_with(mark)) && !self.blank
+        });
+        let Some(opening) = self.openings.pop_if(|one| touches && ends_pair(one.mark, c)) else {
+            return false;
+        };
+        let inside = self.events.split_off(opening.events);
+        self.text.truncate(opening.text);
+        self.seams.truncate(opening.seams);
+        (self.before_last, self.before_blank) = (opening.before_last, opening.before_blank);
+        (self.blank, self.broken, self.between) = (opening.blank, opening.broken, opening.between);
+        self.visible_as(0..0, Some(self.mark(opening.mark)));
+        self.follow(Side::Kept);
+        for mut event in inside {
+            event.at = self.text.len();
+            if let (What::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
+                if matches!(sides.before, Side::Mark(_)) {
+                    sides.before = Side::Kept;
+                }
+                between.last = self.events.len();
+                between.sides.after = Side::Edge;
+            }
+            self.events.push(event);
+        }
+        self.visible_as(0..0, Some(self.mark(c)));
+        true
+    }
+
+    /// A character of the text that is kept.
+    fn mark(&self, c: char) -> Mark {
+        let text = c.to_string();
+        Mark::Text(if self.form.has_references() { text } else { self.form.spelled(&text) })
     }
 
     /// Records that visible content was read.

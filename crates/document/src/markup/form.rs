@@ -37,11 +37,13 @@ impl Form {
         matches!(self, Self::Markup | Self::Json | Self::Po | Self::WebVtt)
     }
 
-    /// `text` as it is written where nothing stands before it in its line.
+    /// Text between the parts of a document, with its special characters written as references.
     pub(crate) fn escaped(self, text: &str) -> String {
-        if !self.has_references() {
-            return text.to_owned();
-        }
+        if self.has_references() { self.spelled(text) } else { text.to_owned() }
+    }
+
+    /// `text` as it is written where nothing stands before it in its line.
+    pub(super) fn spelled(self, text: &str) -> String {
         let mut out = String::new();
         self.write(text, &mut out);
         out

@@ -46,7 +46,7 @@ fn subtitles_keep_numbers_times_and_tags() {
 fn catalogs_are_filled_where_they_are_empty() {
     let source = "# c\nmsgid \"\"\nmsgstr \"\"\n\"Language: de\\n\"\n\n#: a.c:1\n#, c-format\nmsgid \"Open \\\"%s\\\"\"\nmsgstr \"\"\n\nmsgctxt \"menu\"\nmsgid \"\"\n\"Two\\n\"\n\"lines\"\nmsgstr \"\"\n\nmsgid \"done\"\nmsgstr \"fertig\"\n\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"\"\nmsgstr[1] \"\"\n\n#~ msgid \"old\"\n#~ msgstr \"\"\n";
     let document = read(source, FileFormat::Po);
-    assert_eq!(texts(&document), ["Open \"\"", "Two", "lines", "file", "files"]);
+    assert_eq!(texts(&document), ["Open", "Two", "lines", "file", "files"]);
     let shouted = shouted(&document);
     for part in [
         "msgid \"Open \\\"%s\\\"\"\nmsgstr \"OPEN \\\"%s\\\"\"",

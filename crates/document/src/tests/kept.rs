@@ -36,8 +36,11 @@ fn what_is_kept_is_not_glued() {
     check("A man is walking K.", "Ein Mann geht spazieren", &links, "Ein Mann K geht spazieren");
     check("K is here.", "ist hier.", &[(0, 0), (1, 1)], "K ist hier.");
     check("Here is K", "Hier ist", &[(0, 0), (1, 1)], "Hier ist K");
-    check("\"K\" is here.", "\"\" ist hier.", &[(0, 0), (1, 1), (2, 2)], "\"K\" ist hier.");
-    check("He said (K) now.", "Er sagte () nun.", &[(0, 0), (1, 1), (2, 2), (3, 3)], "Er sagte (K) nun.");
+    check("\"K\" is here.", "ist hier.", &[(0, 0), (1, 1)], "\"K\" ist hier.");
+    // After marks that were not before it.
+    check("K walks.", "Geht!", &[(0, 0)], "K Geht!");
+    check("He sees K then.", "Dann sieht er.", &[(0, 2), (1, 1), (2, 0)], "K Dann sieht er.");
+    check("A man (K", "Ein Mann.", &[(0, 0), (1, 1)], "Ein Mann. K");
 }
 
 #[test]
@@ -100,5 +103,26 @@ fn markup_after_a_mark_ends_a_sentence() {
     ] {
         let document = Document::html(html, Split::Sentences, |_| true).unwrap();
         assert_eq!(document.segments().len(), 1, "{html}: {:?}", texts(&document));
+    }
+}
+
+/// A model that reads empty brackets leaves them out.
+#[test]
+fn brackets_around_what_is_kept_stay_around_it() {
+    let links = [(0, 0), (1, 1), (2, 2)];
+    for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("\"", "\""), ("„", "“"), ("«", "»"), ("'", "'"), ("(\"", "\")")] {
+        let source = format!("He said {open}K{close} now.");
+        check(&source, "Er sagte nun.", &links, &format!("Er sagte {open}K{close} nun."));
+        let source = format!("{open}K{close} is {open}K K{close}");
+        check(&source, "ist", &[(0, 0)], &format!("{open}K{close} ist {open}K K{close}"));
+        let source = format!("<b>He said {open}<i>K</i>{close}, now.</b>");
+        check(&source, "Er sagte, nun.", &links, &format!("<b>Er sagte {open}<i>K</i>{close}, nun.</b>"));
+    }
+    // Not around it alone.
+    check("He said (K now).", "Er sagte (nun).", &links, "Er sagte (K nun).");
+    check("It's K's turn", "Es ist 's dran", &[(0, 0), (1, 2), (2, 3)], "Es ist K's dran");
+    for html in ["CO<sub>2</sub>", "a word<sup>th</sup>"] {
+        let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
+        assert!(!texts(&document)[0].ends_with(['O', 'd']), "{html}: {:?}", texts(&document));
     }
 }

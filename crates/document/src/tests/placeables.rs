@@ -92,7 +92,7 @@ fn placeables_stay_and_are_placed_by_alignment() {
         ("see %s", "see", "see %s"),
         ("%s men", "men", "%s men"),
         ("a {x}b c", "a b c", "c {x}b a"),
-        ("He said: \"%s\" loudly", "He said: \"\" loudly", ""),
+        ("He said: \"%s\" loudly", "He said: loudly", "\"%s\" loudly said: He"),
         ("- one two", "one two", "- two one"),
         ("1. one two", "one two", "1. two one"),
         // Those of next arguments keep their order, others go with their words.

@@ -10,7 +10,7 @@ use attentive_base::foreign::contain;
 use self::outline::{Outline, Role};
 pub(super) use self::tokens::{Kind, Token};
 use super::markup::{Collector, Form};
-use super::{Document, Segmentation};
+use super::{Document, Segmentation, html};
 
 pub use self::outline::XmlTags;
 
@@ -26,6 +26,7 @@ pub(super) fn read(
     let mut reader = Reader {
         tokens: &tokens,
         outline: &outline,
+        how,
         collector: Collector::new(source, how, Form::Markup, fits),
     };
     let mut next = 0;
@@ -50,6 +51,7 @@ pub(super) fn checked(source: &str) -> Result<Vec<Token>> {
 struct Reader<'a> {
     tokens: &'a [Token],
     outline: &'a Outline,
+    how: Segmentation,
     collector: Collector<'a>,
 }
 
@@ -72,11 +74,24 @@ impl Reader<'_> {
                 }
                 return Ok(end + 1);
             }
+            (Kind::Start(start), Role::Inline) if html::is_note(start.local()) && self.has_no_words(number) => {
+                let end = pair.unwrap_or(number);
+                self.collector.run.visible(range.start..self.tokens[end].range.end);
+                return Ok(end + 1);
+            }
             (_, Role::Boundary) => self.collector.boundary(range)?,
             (Kind::Start(_), Role::Inline) => self.collector.run.open(range, number, *pair),
             (Kind::End, Role::Inline) => self.collector.run.close(range, number, *pair),
             (Kind::Empty(_), Role::Inline) => self.collector.run.visible(range),
         }
         Ok(number + 1)
+    }
+
+    /// True if the short element that token `number` begins has nothing to translate.
+    fn has_no_words(&self, number: usize) -> bool {
+        const MAX_TOKENS: usize = 16;
+        let inside = &self.tokens[number..self.tokens[number].pair.unwrap_or(number)];
+        let has_words = |token: &Token| matches!(&token.kind, Kind::Text(text) if self.how.has_words(text));
+        inside.len() <= MAX_TOKENS && !inside.iter().any(has_words)
     }
 }

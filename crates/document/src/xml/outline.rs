@@ -140,6 +140,5 @@ fn is_inline(start: &Start, parent: Option<(Role, &Content)>, document: &Content
 
 /// Whether `tags` has the name, with or without its prefix.
 fn names(start: &Start, tags: &HashSet<String>) -> bool {
-    let local = start.name.rsplit(':').next().unwrap_or_default();
-    tags.contains(&start.name) || tags.contains(local)
+    tags.contains(&start.name) || tags.contains(start.local())
 }

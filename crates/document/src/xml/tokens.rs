@@ -46,6 +46,13 @@ pub(crate) struct Start {
     pub(crate) is_cdata: bool,
 }
 
+impl Start {
+    /// The name without its prefix.
+    pub(crate) fn local(&self) -> &str {
+        self.name.rsplit(':').next().unwrap_or_default()
+    }
+}
+
 /// All tokens of `source`.
 ///
 /// # Errors
