@@ -164,7 +164,18 @@ fn broken(format: &str, line: usize, problem: &str) -> Error {
     )
 }
 
-/// The lines of `source`, each with its line break, and the byte at which it begins.
+/// The lines of `source`, each with its line break of any system, and the byte at which it begins.
 fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    source.split_inclusive('\n').map(|line| (line.as_ptr() as usize - source.as_ptr() as usize, line))
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = source.get(at..).filter(|rest| !rest.is_empty())?;
+        let len = match rest.find(['\n', '\r']) {
+            Some(end) if rest[end..].starts_with("\r\n") => end + 2,
+            Some(end) => end + 1,
+            None => rest.len(),
+        };
+        let line = (at, &rest[..len]);
+        at += len;
+        Some(line)
+    })
 }

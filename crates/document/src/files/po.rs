@@ -5,7 +5,7 @@ use std::ops::Range;
 use attentive_base::error::Result;
 
 use super::{broken, lines};
-use crate::markup::Form;
+use crate::markup::{ESCAPES, Form};
 use crate::plain::append;
 use crate::{Document, Part, Segmentation};
 
@@ -119,22 +119,38 @@ fn string(line: &str, quote: usize) -> Option<Range<usize>> {
     None
 }
 
-/// The characters of a string with escapes.
+/// The text of a string with the escapes of C.
 fn decoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.extend(rest[..at].bytes());
+        rest = &rest[at + 1..];
+        let number = match rest.bytes().next() {
+            Some(b'x') => byte(&rest[1..], 2, 16).map(|(byte, len)| (byte, len + 1)),
+            _ => byte(rest, 3, 8),
+        };
+        if let Some((byte, len)) = number {
+            out.push(byte);
+            rest = &rest[len..];
             continue;
         }
+        let mut chars = rest.chars();
         match chars.next() {
-            Some('n') => out.push('\n'),
-            Some('t') => out.push('\t'),
-            Some('r') => out.push('\r'),
-            Some(other) => out.push(other),
-            None => {}
+            Some(c) => {
+                let known = ESCAPES.iter().find(|(_, letter)| *letter == c);
+                out.extend(known.map_or(c, |(control, _)| *control).encode_utf8(&mut [0; 4]).bytes());
+            }
+            None => out.push(b'\\'),
         }
+        rest = chars.as_str();
     }
-    out
+    out.extend(rest.bytes());
+    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// The byte that begins `text` as a number, and the count of its digits.
+fn byte(text: &str, most: usize, radix: u32) -> Option<(u8, usize)> {
+    let len = text.bytes().take(most).take_while(|&byte| char::from(byte).is_digit(radix)).count();
+    Some((u8::from_str_radix(&text[..len], radix).ok()?, len))
 }

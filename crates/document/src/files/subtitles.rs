@@ -27,25 +27,48 @@ pub(super) fn read(
         Kind::Srt => Form::Subtitle,
         Kind::WebVtt => Form::WebVtt,
     };
+    let lines: Vec<(usize, &str)> = lines(source).collect();
     let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
     let (mut in_text, mut in_note, mut begun) = (false, false, false);
-    for (at, line) in lines(source) {
+    for (number, &(at, line)) in lines.iter().enumerate() {
         let text = line.trim_end_matches(['\n', '\r']);
         let whole = at..at + line.len();
+        let next = &lines[number + 1..];
         if text.trim().is_empty() {
-            (in_text, in_note, begun) = (false, false, false);
+            // SubRip's texts may have blank lines.
+            let goes_on = in_text && kind == Kind::Srt && !next_is_head(next);
+            (in_text, in_note, begun) = (goes_on, false, false);
             reader.collector.boundary(whole)?;
-        } else if in_text {
+        } else if in_text && !is_head(text, next) {
             reader.line(source, at..at + text.len(), begun, at + line.len())?;
             begun = true;
         } else {
             let is_note = |name: &str| text == name || text.starts_with(&format!("{name} "));
             in_note |= kind == Kind::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
-            in_text = !in_note && text.contains("-->");
+            (in_text, begun) = (!in_note && has_times(text), false);
             reader.collector.boundary(whole)?;
         }
     }
     reader.collector.finish()
+}
+
+/// True for the line with the times of a subtitle.
+fn has_times(line: &str) -> bool {
+    let Some((start, end)) = line.split_once("-->") else { return false };
+    let is_time = |text: &str| text.trim().starts_with(|c: char| c.is_ascii_digit()) && text.contains(':');
+    is_time(start) && is_time(end)
+}
+
+/// True for a line that begins a subtitle, before the lines `next`: its number or its times.
+fn is_head(line: &str, next: &[(usize, &str)]) -> bool {
+    let is_number = line.trim().bytes().all(|byte| byte.is_ascii_digit());
+    has_times(line) || is_number && next.first().is_some_and(|(_, next)| has_times(next))
+}
+
+/// True if the first of these lines that is not blank begins a subtitle.
+fn next_is_head(lines: &[(usize, &str)]) -> bool {
+    let Some(first) = lines.iter().position(|(_, line)| !line.trim().is_empty()) else { return true };
+    is_head(lines[first].1, &lines[first + 1..])
 }
 
 struct Reader<'a> {
@@ -59,9 +82,8 @@ impl Reader<'_> {
     /// Takes the line `range` of a subtitle, whose line break ends at `end`.
     fn line(&mut self, source: &str, range: Range<usize>, begun: bool, end: usize) -> Result<()> {
         let line = &source[range.clone()];
-        let speaks = line.trim_start().starts_with(['-', '–', '—']);
-        if begun && speaks {
-            // Another person's words.
+        if begun && line.trim_start().starts_with(['-', '–', '—', '♪', '♫']) {
+            // Another person's words, or the next line of a song.
             self.collector.end_run()?;
         }
         let tags = tags(line, self.kind);
@@ -70,11 +92,20 @@ impl Reader<'_> {
         self.tags += tags.len();
         let mut at = 0;
         for (number, tag) in tags.iter().enumerate() {
+            if tag.start < at {
+                continue;
+            }
             self.text(&line[at..tag.start], range.start + at);
             at = tag.end;
             let place = range.start + tag.start..range.start + tag.end;
             let run = &mut self.collector.run;
+            // How words are read is not read itself.
+            let reads = Tag::read(&line[tag.clone()]).is_some_and(|tag| tag.is("rt"));
             match pairs[number] {
+                Some(other) if other > number && reads => {
+                    at = tags[other].end;
+                    run.hidden(place.start..range.start + at);
+                }
                 Some(other) if other > number => run.open(place, first + number, Some(first + other)),
                 Some(other) => run.close(place, first + number, Some(first + other)),
                 None => run.hidden(place),
@@ -83,6 +114,9 @@ impl Reader<'_> {
         self.text(&line[at..], range.start + at);
         if end > range.end {
             self.collector.run.line_break(range.end..end);
+        }
+        if line.trim_end().ends_with(['♪', '♫']) {
+            self.collector.end_run()?;
         }
         Ok(())
     }

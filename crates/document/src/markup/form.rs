@@ -1,5 +1,16 @@
 //! How text is written into a document.
 
+/// Control characters of C, and the letters that stand for them after a backslash.
+pub(crate) const ESCAPES: [(char, char); 7] = [
+    ('\n', 'n'),
+    ('\r', 'r'),
+    ('\t', 't'),
+    ('\u{7}', 'a'),
+    ('\u{8}', 'b'),
+    ('\u{b}', 'v'),
+    ('\u{c}', 'f'),
+];
+
 /// The format that a text is part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -60,12 +71,15 @@ impl Form {
             (Self::Markup, '\u{a0}') => out.push_str("&#160;"),
             (Self::Json, '"') => out.push_str("\\\""),
             (Self::Json | Self::Po, '\\') => out.push_str("\\\\"),
-            (Self::Json | Self::Po, '\n') => out.push_str("\\n"),
-            (Self::Json | Self::Po, '\r') => out.push_str("\\r"),
-            (Self::Json | Self::Po, '\t') => out.push_str("\\t"),
+            (Self::Json, '\n') => out.push_str("\\n"),
+            (Self::Json, '\r') => out.push_str("\\r"),
+            (Self::Json, '\t') => out.push_str("\\t"),
             (Self::Json, c) if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             (Self::Po, '"') => out.push_str("\\\""),
-            (Self::Po, c) if c.is_control() => {}
+            (Self::Po, c) if c.is_ascii_control() => match ESCAPES.iter().find(|(one, _)| *one == c) {
+                Some((_, letter)) => out.extend(['\\', *letter]),
+                None => out.push_str(&format!("\\{:03o}", u32::from(c))),
+            },
             (Self::Markdown, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '|' | '~' | '$') => {
                 out.push('\\');
                 out.push(c);

@@ -15,7 +15,7 @@ mod writer;
 pub(super) use blanks::is_space;
 pub(super) use builder::Builder;
 pub(super) use collector::Collector;
-pub(super) use form::Form;
+pub(super) use form::{ESCAPES, Form};
 pub(super) use run::Run;
 
 /// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers

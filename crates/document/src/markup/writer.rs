@@ -174,7 +174,7 @@ impl<'a> Writer<'a> {
             self.separate();
         }
         let markup = point.mark.markup();
-        if self.form.ends_at_blank_lines() && markup.ends_with('\n') {
+        if self.form.ends_at_blank_lines() && markup.ends_with(['\n', '\r']) {
             self.line_break(markup);
         } else if self.form == Form::Markdown && begins_line(&self.out) && html::begins_block(markup) {
             self.deferred.push(&point.mark);
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
     /// Writes a line break where it makes no blank line, which would end the text.
     fn line_break(&mut self, text: &str) {
         self.out.truncate(self.out.trim_end_matches(' ').len());
-        if !self.out.is_empty() && !self.out.ends_with('\n') {
+        if !self.out.is_empty() && !self.out.ends_with(['\n', '\r']) {
             self.out.push_str(text);
         }
     }

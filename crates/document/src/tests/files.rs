@@ -42,6 +42,40 @@ fn subtitles_keep_numbers_times_and_tags() {
     );
 }
 
+/// Subtitles as they are found: without blank lines between them, with blank lines in them, with line ends of
+/// any system, songs, readings of characters.
+#[test]
+fn unusual_subtitles_are_read() {
+    let head = |number: usize| format!("{number}\n00:00:0{number},000 --> 00:00:0{number},500\n");
+    let two = format!("{}a man\n{}a dog\n", head(1), head(2));
+    check(FileFormat::Srt, &two, &["a man", "a dog"], &two.replace("a man", "A MAN").replace("a dog", "A DOG"));
+    for end in ["\r", "\r\n"] {
+        let source = format!("{}a\nb\n\n{}c", head(1), head(2)).replace('\n', end);
+        let expected = source.replace('a', "A").replace('b', "B").replace('c', "C");
+        check(FileFormat::Srt, &source, &["a b", "c"], &expected);
+    }
+    let blank = format!("{}a\n\nb\n\n{}c\n\n3\n", head(1), head(2));
+    let expected = blank.replace('a', "A").replace('b', "B").replace('c', "C");
+    check(FileFormat::Srt, &blank, &["a", "b", "c"], &expected);
+    let song = format!("{}♪ la la ♪\n♪ lu ♪\n- x --> y\n", head(1));
+    let document = read(&song, FileFormat::Srt);
+    assert_eq!(texts(&document), ["la la", "lu", "x --> y"]);
+    assert_eq!(document.render(&identity(&document)), song.replace("x -->", "x --→"));
+    let ruby = "WEBVTT\n\n00:01.000 --> 00:02.000\n<ruby>a<rt>b</rt></ruby> c\n00:03.000 --> 00:04.000\nd\n";
+    let expected = ruby.replace("<ruby>a", "<ruby>A").replace(" c", " C").replace("\nd", "\nD");
+    check(FileFormat::Vtt, ruby, &["a c", "d"], &expected);
+}
+
+#[test]
+fn escapes_of_catalogs_are_read() {
+    let source = r#"msgid "\x41 b\303\xa4\a\tc\\n\q"
+msgstr ""
+"#;
+    let document = read(source, FileFormat::Po);
+    assert!(document.render(&identity(&document)).ends_with("msgstr \"A bä\\a c\\\\nq\"\n"));
+    assert_eq!(texts(&document), ["A bä\u{7} c\\nq"]);
+}
+
 #[test]
 fn catalogs_are_filled_where_they_are_empty() {
     let source = "# c\nmsgid \"\"\nmsgstr \"\"\n\"Language: de\\n\"\n\n#: a.c:1\n#, c-format\nmsgid \"Open \\\"%s\\\"\"\nmsgstr \"\"\n\nmsgctxt \"menu\"\nmsgid \"\"\n\"Two\\n\"\n\"lines\"\nmsgstr \"\"\n\nmsgid \"done\"\nmsgstr \"fertig\"\n\nmsgid \"%d file\"\nmsgid_plural \"%d files\"\nmsgstr[0] \"\"\nmsgstr[1] \"\"\n\n#~ msgid \"old\"\n#~ msgstr \"\"\n";
