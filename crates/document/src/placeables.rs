@@ -118,8 +118,7 @@ const IN_BRACES: [&str; 4] = [
 ];
 
 /// The beginning of a message with forms by number or gender, which ICU's formatter reads.
-const FORMS: &str =
-    r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
+const FORMS: &str = r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
 
 /// A marker of a list at the beginning of a line, and the blanks after it.
 const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}[.)]|[a-z]\)|[ivx]{1,4}\)|\((?:[a-z]|\d{1,3}|[ivx]{1,4})\))[^\S\n]+";

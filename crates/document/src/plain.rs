@@ -134,7 +134,8 @@ impl Bare {
         bare.text.push_str(&source[at..]);
         let text = &bare.text;
         let is_inside = |at: usize| {
-            text[..at].ends_with(|c: char| !c.is_whitespace()) && text[at..].starts_with(|c: char| !c.is_whitespace())
+            text[..at].ends_with(|c: char| !c.is_whitespace())
+                && text[at..].starts_with(|c: char| !c.is_whitespace())
         };
         bare.seams.dedup();
         bare.seams.retain(|&at| is_inside(at));

@@ -109,7 +109,8 @@ impl Reader<'_> {
                 // A backslash before the first character is not in its range.
                 let before = range.start.checked_sub(1).filter(|&at| at >= self.at);
                 let escaped = before.filter(|&at| {
-                    self.source.as_bytes()[at] == b'\\' && text.starts_with(|c: char| c.is_ascii_punctuation())
+                    self.source.as_bytes()[at] == b'\\'
+                        && text.starts_with(|c: char| c.is_ascii_punctuation())
                 });
                 let start = escaped.unwrap_or(range.start);
                 self.begin(start)?;
@@ -196,7 +197,9 @@ impl Reader<'_> {
         }
         self.begin(range.start)?;
         let end = self.tags[number].filter(|&end| end > number);
-        if let Some(end) = end.filter(|&end| html::keeps(markup) || html::is_note(name) && !self.has_letters(number..end)) {
+        if let Some(end) =
+            end.filter(|&end| html::keeps(markup) || html::is_note(name) && !self.has_letters(number..end))
+        {
             self.visible(range.start..self.events[end].1.end);
             return Ok(end + 1);
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use attentive_base::error::Result;
 
 use crate::markup::{Collector, Form};
-use crate::xml::{Kind, Token, checked};
+use crate::xml::{Kind, Token, checked, kept};
 use crate::{Document, Segmentation};
 
 /// Elements of sources whose content is code.
@@ -15,9 +15,9 @@ const CODE: [&str; 5] = ["bpt", "ept", "it", "ph", "sub"];
 /// Puts the text of each source into its target where this is empty or missing.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = checked(source)?;
-    let mut reader =
-        Reader { source, tokens: &tokens, collector: Collector::new(source, how, Form::Markup, fits), at: 0 };
-    let kept = kept(&tokens);
+    let kept = kept(&tokens, &HashSet::new());
+    let collector = Collector::new(source, how, Form::Markup, fits);
+    let mut reader = Reader { source, tokens: &tokens, kept: &kept, collector, at: 0 };
     // A unit has one source; others would share its target.
     let mut done = HashSet::new();
     for (number, token) in tokens.iter().enumerate() {
@@ -41,19 +41,11 @@ fn local(token: &Token) -> Option<&str> {
     }
 }
 
-/// Whether each token is in an element that is not to be translated.
-fn kept(tokens: &[Token]) -> Vec<bool> {
-    let mut kept: Vec<bool> = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        let own = matches!(&token.kind, Kind::Start(start) | Kind::Empty(start) if start.kept);
-        kept.push(own || token.parent.is_some_and(|parent| kept[parent]));
-    }
-    kept
-}
-
 struct Reader<'a> {
     source: &'a str,
     tokens: &'a [Token],
+    /// Whether each token is in an element that is not to be translated.
+    kept: &'a [bool],
     collector: Collector<'a>,
     /// The end of what was kept or translated.
     at: usize,
@@ -68,23 +60,15 @@ impl Reader<'_> {
 
     /// Takes the source that begins and ends with these tokens.
     fn unit(&mut self, start: usize, end: usize) -> Result<()> {
-        let parent = self.tokens[start].parent;
-        let sibling = |name: &str| {
-            let same = |&number: &usize| self.tokens[number].parent == parent;
-            let after = end + 1..self.tokens.len();
-            let within = parent.and_then(|parent| self.tokens[parent].pair).unwrap_or(self.tokens.len());
-            after
-                .take_while(|&number| number < within)
-                .filter(same)
-                .find(|&n| local(&self.tokens[n]) == Some(name))
-        };
         let range = |number: usize| self.tokens[number].range.clone();
-        let Some(target) = sibling("target") else {
-            let before = sibling("seg-source").and_then(|one| self.tokens[one].pair).unwrap_or(end);
+        let Some(target) = self.sibling(end, "target") else {
+            let before =
+                self.sibling(end, "seg-source").map_or(end, |one| self.tokens[one].pair.unwrap_or(one));
             self.keep(range(before).end)?;
-            self.collector.insert("<target>")?;
+            let name = self.name(start).replace("source", "target");
+            self.collector.insert(&format!("<{name}>"))?;
             self.content(start, end)?;
-            return self.collector.insert("</target>");
+            return self.collector.insert(&format!("</{name}>"));
         };
         let last = self.tokens[target].pair.unwrap_or(target);
         if !self.is_empty(target..last) {
@@ -92,17 +76,37 @@ impl Reader<'_> {
         }
         self.keep(range(target).start)?;
         let tag = &self.source[range(target)];
-        let name = match &self.tokens[target].kind {
-            Kind::Start(start) | Kind::Empty(start) => start.name.clone(),
-            _ => "target".to_owned(),
-        };
         let open =
             tag.strip_suffix("/>").map_or_else(|| tag.to_owned(), |tag| format!("{}>", tag.trim_end()));
         self.collector.insert(&open)?;
+        let comments = (target + 1..last).filter(|&number| matches!(self.tokens[number].kind, Kind::Other));
+        for comment in comments {
+            self.collector.insert(&self.source[range(comment)])?;
+        }
         self.content(start, end)?;
-        self.collector.insert(&format!("</{name}>"))?;
+        self.collector.insert(&format!("</{}>", self.name(target)))?;
         self.at = range(last).end;
         Ok(())
+    }
+
+    /// The element `name` after the one that ends at token `end`, in the same element.
+    fn sibling(&self, end: usize, name: &str) -> Option<usize> {
+        let next = |number: usize| {
+            Some(self.tokens.get(number)?.pair.filter(|&end| end > number).unwrap_or(number) + 1)
+        };
+        let after = std::iter::successors(Some(end + 1), |&number| next(number));
+        let mut after = after.take_while(|&number| {
+            self.tokens.get(number).is_some_and(|token| token.parent == self.tokens[end].parent)
+        });
+        after.find(|&number| local(&self.tokens[number]) == Some(name))
+    }
+
+    /// The name of the element that token `number` begins, with its prefix.
+    fn name(&self, number: usize) -> &str {
+        match &self.tokens[number].kind {
+            Kind::Start(start) | Kind::Empty(start) => &start.name,
+            _ => "",
+        }
     }
 
     fn is_empty(&self, tokens: Range<usize>) -> bool {
@@ -125,7 +129,7 @@ impl Reader<'_> {
                 (Kind::Text(text), _) => run.text(text, range.clone()),
                 (Kind::Other, _) => run.hidden(range.clone()),
                 (Kind::Reference | Kind::Empty(_), _) => run.visible(range.clone()),
-                (Kind::Start(inside), Some(last)) if is_code || inside.kept => {
+                (Kind::Start(_), Some(last)) if is_code || self.kept[number] => {
                     run.visible(range.start..self.tokens[*last].range.end);
                     number = *last;
                 }

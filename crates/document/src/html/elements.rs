@@ -37,7 +37,8 @@ pub(crate) fn ends_text(name: &str) -> bool {
 /// True for markup, not text, which begins a block of HTML in Markdown, at the beginning of a line.
 pub(crate) fn begins_block(markup: &str) -> bool {
     let declares = markup.starts_with("<!") || markup.starts_with("<?");
-    let is_hidden = |name: &str| is_raw(name) || !is_visible(name) && !matches!(name, "br" | "rp" | "rt" | "wbr");
+    let is_hidden =
+        |name: &str| is_raw(name) || !is_visible(name) && !matches!(name, "br" | "rp" | "rt" | "wbr");
     declares || Tag::read(markup).is_some_and(|tag| is_hidden(&tag.name.to_ascii_lowercase()))
 }
 

@@ -8,18 +8,26 @@ mod tokens;
 pub(super) use elements::{begins_block, ends_text, is_note};
 use tokens::{Kind, Start, Token};
 
+use std::ops::Range;
+
 use attentive_base::error::Result;
 
 use super::markup::{Collector, Form, is_space};
 use super::{Document, Segmentation};
 
+/// The maximum depth of elements that ask for translation in others that forbid it.
+const DEEPEST: usize = 16;
+
 /// Divides `source` at its blocks.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = tokens::tokens(source);
+    let translated = tokens::translated(&tokens);
     let mut reader = Reader {
         tokens: &tokens,
         how,
-        blocks: blocks_before(&tokens),
+        blocks: blocks_before(&tokens, &translated),
+        translated,
+        depth: 0,
         collector: Collector::new(source, how, Form::Markup, fits),
     };
     let mut next = 0;
@@ -32,20 +40,24 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 /// True if the content of the element that the start tag `tag` begins is kept as it is.
 pub(super) fn keeps(tag: &str) -> bool {
     let first = tokens::tokens(tag).into_iter().next();
-    matches!(first, Some(Token { kind: Kind::Start(start), .. }) if start.protected || elements::is_opaque(&start.name))
+    matches!(first, Some(Token { kind: Kind::Start(start), .. }) if start.is_kept())
 }
 
-/// The number of tags of blocks before each token, without those in elements that are kept as they are.
-fn blocks_before(tokens: &[Token]) -> Vec<usize> {
+/// The number of tags of blocks before each token, without those in elements that are kept as they are, with no
+/// tag in them that asks for translation.
+fn blocks_before(tokens: &[Token], translated: &[usize]) -> Vec<usize> {
     let (mut count, mut kept_until) = (0, 0);
     let counts = tokens.iter().enumerate().map(|(number, token)| {
         let before = count;
         if number >= kept_until {
             count += usize::from(token.is_block_tag());
             if let Kind::Start(start) = &token.kind
-                && (start.protected || elements::is_opaque(&start.name))
+                && start.is_kept()
             {
-                kept_until = token.pair.unwrap_or(number);
+                let end = token.pair.unwrap_or(number);
+                if first_in(translated, number..end).is_none() {
+                    kept_until = end;
+                }
             }
         }
         before
@@ -53,11 +65,21 @@ fn blocks_before(tokens: &[Token]) -> Vec<usize> {
     counts.collect()
 }
 
+/// The first of the ascending `numbers` within `range`.
+fn first_in(numbers: &[usize], range: Range<usize>) -> Option<usize> {
+    let first = numbers.partition_point(|&number| number < range.start);
+    numbers.get(first).copied().filter(|&number| number < range.end)
+}
+
 struct Reader<'a> {
     tokens: &'a [Token],
     how: Segmentation,
     /// See [`blocks_before`].
     blocks: Vec<usize>,
+    /// The numbers of the start tags that ask for translation, ascending.
+    translated: Vec<usize>,
+    /// The number of elements that are kept around what is read.
+    depth: usize,
     collector: Collector<'a>,
 }
 
@@ -84,14 +106,17 @@ impl Reader<'_> {
         let Token { range, pair, .. } = &self.tokens[number];
         let (range, name) = (range.clone(), start.name.as_str());
         let is_block = elements::is_block(name);
-        let is_protected = start.protected
-            || elements::is_opaque(name)
+        let is_protected = start.is_kept()
             || name == "a" && self.text_of(number).is_some_and(|text| is_address(&text))
             || elements::is_note(name) && self.text_of(number).is_some_and(|text| !self.how.has_words(&text));
         if is_protected
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)
         {
+            if is_block && first_in(&self.translated, number + 1..end).is_some() && self.depth < DEEPEST {
+                self.keep_around(number, end)?;
+                return Ok(end);
+            }
             let range = range.start..self.tokens[end - 1].range.end;
             match elements::is_visible(name) {
                 _ if is_block => self.collector.boundary(range)?,
@@ -113,6 +138,27 @@ impl Reader<'_> {
             _ => self.collector.run.hidden(range),
         }
         Ok(number + 1)
+    }
+
+    /// Keeps the block of tokens from `start` to `end`, but for the elements in it that ask for translation.
+    fn keep_around(&mut self, start: usize, end: usize) -> Result<()> {
+        let bytes = |from: usize, to: usize| self.tokens[from].range.start..self.tokens[to - 1].range.end;
+        let mut at = start;
+        while let Some(first) = first_in(&self.translated, at..end) {
+            self.collector.boundary(bytes(at, first))?;
+            let last = self.tokens[first].pair.filter(|&last| last < end).unwrap_or(first);
+            self.depth += 1;
+            at = first;
+            while at <= last {
+                at = self.take(at)?;
+            }
+            self.depth -= 1;
+            self.collector.end_run()?;
+        }
+        if at < end {
+            self.collector.boundary(bytes(at, end))?;
+        }
+        Ok(())
     }
 
     /// True if there are blocks between two tags. These are then boundaries themselves, so that nothing is

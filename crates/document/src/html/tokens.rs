@@ -32,8 +32,8 @@ pub(super) enum Kind {
 pub(super) struct Start {
     /// The name in lower case.
     pub(super) name: String,
-    /// True if its attributes forbid translation.
-    pub(super) protected: bool,
+    /// Whether its attributes forbid translation, or ask for it.
+    pub(super) translate: Option<bool>,
 }
 
 impl Token {
@@ -41,6 +41,17 @@ impl Token {
         match &self.kind {
             Kind::Start(Start { name, .. }) | Kind::End(name) => elements::is_block(name),
             Kind::Text(_) | Kind::Other => false,
+        }
+    }
+}
+
+impl Start {
+    /// True if the content of the element is kept as it is.
+    pub(super) fn is_kept(&self) -> bool {
+        match self.translate {
+            Some(true) => elements::is_raw(&self.name),
+            Some(false) => true,
+            None => elements::is_opaque(&self.name),
         }
     }
 }
@@ -67,6 +78,12 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     }
     tokens.cover(source.len());
     tokens.all
+}
+
+/// The numbers of the start tags that ask for translation.
+pub(super) fn translated(tokens: &[Token]) -> Vec<usize> {
+    let asks = |token: &Token| matches!(&token.kind, Kind::Start(start) if start.translate == Some(true));
+    tokens.iter().enumerate().filter(|(_, token)| asks(token)).map(|(number, _)| number).collect()
 }
 
 #[derive(Default)]
@@ -109,10 +126,11 @@ impl Tokens {
 
 fn start(tag: &StartTag<usize>) -> Start {
     let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| decoded(&value.value));
-    let forbidden = attribute(b"translate").is_some_and(|value| value.eq_ignore_ascii_case("no"));
+    let says = |answer: &str| attribute(b"translate").is_some_and(|value| value.eq_ignore_ascii_case(answer));
     let marked = attribute(b"class")
         .is_some_and(|classes| classes.split_ascii_whitespace().any(|class| class == "notranslate"));
-    Start { name: decoded(&tag.name), protected: forbidden || marked }
+    let translate = if says("no") || marked { Some(false) } else { says("yes").then_some(true) };
+    Start { name: decoded(&tag.name), translate }
 }
 
 /// The text without the null character, which browsers ignore.

@@ -28,7 +28,14 @@ pub(super) fn begins_pair(c: char, text: &str, blank: bool) -> bool {
     match c {
         '(' | '[' | '{' | '（' | '「' => true,
         // Not an apostrophe, nor the end of another quotation.
-        _ => is_quote(c) && (blank || text.chars().next_back().is_none_or(|last| !last.is_alphanumeric() && !is_closing(last) && !is_quote(last))),
+        _ => {
+            is_quote(c)
+                && (blank
+                    || text
+                        .chars()
+                        .next_back()
+                        .is_none_or(|last| !last.is_alphanumeric() && !is_closing(last) && !is_quote(last)))
+        }
     }
 }
 

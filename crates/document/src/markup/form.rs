@@ -1,15 +1,8 @@
 //! How text is written into a document.
 
 /// Control characters of C, and the letters that stand for them after a backslash.
-pub(crate) const ESCAPES: [(char, char); 7] = [
-    ('\n', 'n'),
-    ('\r', 'r'),
-    ('\t', 't'),
-    ('\u{7}', 'a'),
-    ('\u{8}', 'b'),
-    ('\u{b}', 'v'),
-    ('\u{c}', 'f'),
-];
+pub(crate) const ESCAPES: [(char, char); 7] =
+    [('\n', 'n'), ('\r', 'r'), ('\t', 't'), ('\u{7}', 'a'), ('\u{8}', 'b'), ('\u{b}', 'v'), ('\u{c}', 'f')];
 
 /// The format that a text is part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -48,7 +48,12 @@ fn subtitles_keep_numbers_times_and_tags() {
 fn unusual_subtitles_are_read() {
     let head = |number: usize| format!("{number}\n00:00:0{number},000 --> 00:00:0{number},500\n");
     let two = format!("{}a man\n{}a dog\n", head(1), head(2));
-    check(FileFormat::Srt, &two, &["a man", "a dog"], &two.replace("a man", "A MAN").replace("a dog", "A DOG"));
+    check(
+        FileFormat::Srt,
+        &two,
+        &["a man", "a dog"],
+        &two.replace("a man", "A MAN").replace("a dog", "A DOG"),
+    );
     for end in ["\r", "\r\n"] {
         let source = format!("{}a\nb\n\n{}c", head(1), head(2)).replace('\n', end);
         let expected = source.replace('a', "A").replace('b', "B").replace('c', "C");
@@ -120,6 +125,21 @@ fn targets_of_xliff_are_filled_where_they_are_empty() {
     );
 }
 
+#[test]
+fn xliff_keeps_what_is_protected() {
+    let unit = |content: &str| format!("<xliff><trans-unit>{content}</trans-unit></xliff>");
+    let protected = unit("<source>a <mrk mtype=\"protected\">b</mrk> c</source>");
+    let target = "</source><target>A <mrk mtype=\"protected\">b</mrk> C</target>";
+    check(FileFormat::Xliff, &protected, &["a c"], &protected.replace("</source>", target));
+    let comment = unit("<source>a</source><target state=\"new\"><!-- b --></target>");
+    check(FileFormat::Xliff, &comment, &["a"], &comment.replace("--></", "-->A</"));
+    let prefix = "<x:xliff xmlns:x=\"x\"><x:trans-unit><x:source>a</x:source></x:trans-unit></x:xliff>";
+    let filled = prefix.replace("</x:source>", "</x:source><x:target>A</x:target>");
+    check(FileFormat::Xliff, prefix, &["a"], &filled);
+    let asked = "<xliff><file translate=\"no\"><trans-unit><source>a</source></trans-unit><trans-unit translate=\"yes\"><source>b</source></trans-unit></file></xliff>";
+    check(FileFormat::Xliff, asked, &["b"], &asked.replace("b</source>", "b</source><target>B</target>"));
+}
+
 /// Regression test: two sources once shared a target, which was written twice.
 #[test]
 fn a_second_source_is_kept() {
@@ -189,7 +209,13 @@ fn markdown_within_lines() {
         check_markdown(&format!("a {kept} d"), "a d", "A D", &[(0, 0), (1, 1)], &format!("A {kept} D"));
     }
     check_markdown("a<br>b", "a b", "A B", &[(0, 0), (1, 1)], "A <br>B");
-    check_markdown("a man<sup>1</sup> walks", "a man walks", "A B C", &[(0, 0), (1, 1), (2, 2)], "A B<sup>1</sup> C");
+    check_markdown(
+        "a man<sup>1</sup> walks",
+        "a man walks",
+        "A B C",
+        &[(0, 0), (1, 1), (2, 2)],
+        "A B<sup>1</sup> C",
+    );
 }
 
 #[test]

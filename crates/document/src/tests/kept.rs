@@ -110,7 +110,9 @@ fn markup_after_a_mark_ends_a_sentence() {
 #[test]
 fn brackets_around_what_is_kept_stay_around_it() {
     let links = [(0, 0), (1, 1), (2, 2)];
-    for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("\"", "\""), ("„", "“"), ("«", "»"), ("'", "'"), ("(\"", "\")")] {
+    for (open, close) in
+        [("(", ")"), ("[", "]"), ("{", "}"), ("\"", "\""), ("„", "“"), ("«", "»"), ("'", "'"), ("(\"", "\")")]
+    {
         let source = format!("He said {open}K{close} now.");
         check(&source, "Er sagte nun.", &links, &format!("Er sagte {open}K{close} nun."));
         let source = format!("{open}K{close} is {open}K K{close}");

@@ -42,14 +42,23 @@ fn placeables_are_found_and_nothing_else() {
             "a {n, plural,\n one {{g, select, f {{x} her} other {# {y}}}}\n other {a}} b {d, date}",
             &["{n, plural,\n one {{g, select, f {{x} her} other {# {y}}}}\n other {a}}", "{d, date}"],
         ),
-        ("{{a | date: 'x'}} {{{b}}} {%- raw -%} ${a {b}}", &["{{a | date: 'x'}}", "{{{b}}}", "{%- raw -%}", "${a {b}}"]),
-        ("%Y-%m-%d at %H:%M, %<PRIu64> of %#@files@ %1$#@x@ %B", &["%Y-%m-%d", "%H:%M", "%<PRIu64>", "%#@files@", "%1$#@x@", "%B"]),
+        (
+            "{{a | date: 'x'}} {{{b}}} {%- raw -%} ${a {b}}",
+            &["{{a | date: 'x'}}", "{{{b}}}", "{%- raw -%}", "${a {b}}"],
+        ),
+        (
+            "%Y-%m-%d at %H:%M, %<PRIu64> of %#@files@ %1$#@x@ %B",
+            &["%Y-%m-%d", "%H:%M", "%<PRIu64>", "%#@files@", "%1$#@x@", "%B"],
+        ),
         ("%dMB of %sth", &["%d", "%s"]),
         (
             "On example.com or shop.example.co.uk, 192.168.0.1:8080 and localhost:80/x",
             &["example.com", "shop.example.co.uk", "192.168.0.1:8080", "localhost:80/x"],
         ),
-        ("Enter <file name> or <user-name> <b disabled class=x>", &["<file name>", "<user-name>", "<b disabled class=x>"]),
+        (
+            "Enter <file name> or <user-name> <b disabled class=x>",
+            &["<file name>", "<user-name>", "<b disabled class=x>"],
+        ),
         ("♪ La la ♪", &["♪", "♪"]),
         ("- a man", &["-"]),
         ("1. a man\n 12) a dog\n(a) a cat\n• x\nb) y", &["1.", "12)", "(a)", "•", "b)"]),

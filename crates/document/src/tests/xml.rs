@@ -174,3 +174,38 @@ fn entities_are_not_expanded() {
     assert_eq!(texts(&read(&xml)), ["Two"]);
     assert_eq!(unchanged(&read(&xml)), xml);
 }
+
+#[test]
+fn what_is_kept_may_have_parts_that_are_translated() {
+    for (source, segments) in [
+        ("<d translate=\"no\"><a>one</a><b translate=\"yes\">two</b><c>three</c></d>", &["two"][..]),
+        (
+            "<d translate=\"no\">one <b translate=\"yes\">two <i translate=\"no\">x</i></b> three</d>",
+            &["two"],
+        ),
+        (
+            "<d>one <b translate=\"no\">x <i translate=\"yes\">two</i> y</b> three</d>",
+            &["one", "two", "three"],
+        ),
+        ("<?xml\tversion=\"1.0\"?><d>one</d>", &["one"]),
+    ] {
+        let document = read(source);
+        assert_eq!(texts(&document), segments, "{source}");
+        assert_eq!(unchanged(&document), source);
+    }
+    for (source, segments) in [
+        (
+            "<div translate=no><p>one</p><p translate=yes>two</p>x <b translate=yes>three</b> y</div>",
+            &["two", "three"][..],
+        ),
+        (
+            "<div class=notranslate>a<div translate=yes>b<div translate=no>c<p translate=yes>d</p></div></div></div>e",
+            &["b", "d", "e"],
+        ),
+        ("a <code translate=yes>b</code>", &["a b"]),
+    ] {
+        let document = Document::html(source, Split::Paragraphs, |_| true).unwrap();
+        assert_eq!(texts(&document), segments, "{source}");
+        assert_eq!(unchanged(&document), source);
+    }
+}

@@ -60,7 +60,9 @@ pub(super) fn broken(problem: &str, place: Option<(u64, u64)>) -> Error {
 fn is_document(source: &str, tokens: &[Token]) -> bool {
     let others = tokens.iter().filter(|token| matches!(token.kind, Kind::Other));
     let mut texts = others.map(|token| source[token.range.clone()].trim_start_matches('\u{feff}'));
-    texts.any(|text| text.starts_with("<?xml ") || text.starts_with("<!DOCTYPE"))
+    let declares =
+        |text: &str| text.strip_prefix("<?xml").is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    texts.any(|text| declares(text) || text.starts_with("<!DOCTYPE"))
 }
 
 /// `source` with a name without a colon in place of each prefix and each namespace. Prefixes may be declared

@@ -7,6 +7,7 @@ mod tokens;
 use attentive_base::error::Result;
 use attentive_base::foreign::contain;
 
+pub(super) use self::outline::kept;
 use self::outline::{Outline, Role};
 pub(super) use self::tokens::{Kind, Token};
 use super::markup::{Collector, Form};
@@ -61,9 +62,6 @@ impl Reader<'_> {
         let Token { kind, range, pair, .. } = &self.tokens[number];
         let range = range.clone();
         match (kind, self.outline.role(number)) {
-            (Kind::Text(text), _) => self.collector.run.text(text, range),
-            (Kind::Other, _) => self.collector.run.hidden(range),
-            (Kind::Reference, _) => self.collector.run.visible(range),
             (_, Role::Kept { inline }) => {
                 let end = pair.unwrap_or(number);
                 let range = range.start..self.tokens[end].range.end;
@@ -74,7 +72,12 @@ impl Reader<'_> {
                 }
                 return Ok(end + 1);
             }
-            (Kind::Start(start), Role::Inline) if html::is_note(start.local()) && self.has_no_words(number) => {
+            (Kind::Text(text), _) => self.collector.run.text(text, range),
+            (Kind::Other, _) => self.collector.run.hidden(range),
+            (Kind::Reference, _) => self.collector.run.visible(range),
+            (Kind::Start(start), Role::Inline)
+                if html::is_note(start.local()) && self.has_no_words(number) =>
+            {
                 let end = pair.unwrap_or(number);
                 self.collector.run.visible(range.start..self.tokens[end].range.end);
                 return Ok(end + 1);

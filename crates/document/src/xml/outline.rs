@@ -49,23 +49,23 @@ impl Outline {
     /// text: without a line break, in an inline element.
     pub(super) fn new(tokens: &[Token], tags: &XmlTags) -> Self {
         let contents = contents(tokens);
+        let kept = kept(tokens, &tags.ignored);
+        let translated_inside = translated_inside(tokens);
         let mut roles = vec![Role::Boundary; tokens.len()];
         for (number, token) in tokens.iter().enumerate() {
             roles[number] = match &token.kind {
+                Kind::End => token.pair.map_or(Role::Boundary, |start| roles[start]),
+                _ if kept[number] && translated_inside[number] => Role::Boundary,
                 Kind::Start(start) | Kind::Empty(start) => {
                     let parent = token.parent.map(|parent| (roles[parent], &contents[parent]));
-                    let is_in_kept = matches!(parent, Some((Role::Kept { .. }, _)));
-                    let inline = is_in_kept
-                        || start.is_cdata
-                        || is_inline(start, parent, &contents[tokens.len()], tags);
-                    let kept = is_in_kept || start.kept || names(start, &tags.ignored);
-                    match (kept, inline) {
+                    let inline = start.is_cdata || is_inline(start, parent, &contents[tokens.len()], tags);
+                    match (kept[number], inline) {
                         (true, inline) => Role::Kept { inline },
                         (false, true) => Role::Inline,
                         (false, false) => Role::Boundary,
                     }
                 }
-                Kind::End => token.pair.map_or(Role::Boundary, |start| roles[start]),
+                _ if kept[number] => Role::Kept { inline: false },
                 Kind::Text(_) | Kind::Reference | Kind::Other => Role::Inline,
             };
         }
@@ -76,6 +76,35 @@ impl Outline {
     pub(super) fn role(&self, token: usize) -> Role {
         self.0[token]
     }
+}
+
+/// Whether each token is in an element that is not to be translated. Elements in it may be again.
+pub(crate) fn kept(tokens: &[Token], ignored: &HashSet<String>) -> Vec<bool> {
+    let mut kept: Vec<bool> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let around = token.parent.is_some_and(|parent| kept[parent]);
+        kept.push(match &token.kind {
+            Kind::Start(start) | Kind::Empty(start) => {
+                names(start, ignored) || start.translate.map_or(around, |translate| !translate)
+            }
+            _ => around,
+        });
+    }
+    kept
+}
+
+/// Whether each token begins an element with one inside that is to be translated whatever is around it.
+fn translated_inside(tokens: &[Token]) -> Vec<bool> {
+    let mut inside = vec![false; tokens.len()];
+    for token in tokens {
+        let asks = matches!(&token.kind, Kind::Start(start) if start.translate == Some(true));
+        let mut parent = token.parent.filter(|_| asks);
+        while let Some(number) = parent.filter(|&number| !inside[number]) {
+            inside[number] = true;
+            parent = tokens[number].parent;
+        }
+    }
+    inside
 }
 
 /// An inline element with a boundary inside is one itself, so that nothing is placed across its tags.

@@ -40,8 +40,8 @@ pub(crate) enum Kind {
 pub(crate) struct Start {
     /// The name as it is written, with its prefix.
     pub(crate) name: String,
-    /// True if an attribute forbids translation.
-    pub(crate) kept: bool,
+    /// Whether an attribute forbids translation or, within what must not be translated, asks for it.
+    pub(crate) translate: Option<bool>,
     /// True for a CDATA section.
     pub(crate) is_cdata: bool,
 }
@@ -149,9 +149,11 @@ fn resolved(reference: &BytesRef<'_>) -> Kind {
 
 fn start(tag: &BytesStart<'_>) -> Start {
     let name = tag.name().as_ref().to_owned();
-    let forbids = |name: &str| {
-        let attribute = tag.try_get_attribute(name).ok().flatten();
-        attribute.is_some_and(|attribute| attribute.value.eq_ignore_ascii_case("no"))
-    };
-    Start { name, kept: forbids("translate") || forbids("its:translate"), is_cdata: false }
+    let value = |name: &str| tag.try_get_attribute(name).ok().flatten().map(|attribute| attribute.value);
+    let says = |name: &str, answer: &str| value(name).is_some_and(|value| value.eq_ignore_ascii_case(answer));
+    let either = |answer: &str| says("translate", answer) || says("its:translate", answer);
+    // XLIFF 1.2 has a type of marks for it.
+    let forbids = either("no") || says("mtype", "protected");
+    let translate = if forbids { Some(false) } else { either("yes").then_some(true) };
+    Start { name, translate, is_cdata: false }
 }
