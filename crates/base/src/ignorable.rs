@@ -68,29 +68,34 @@ const EMOJI: Ranges = &[
     ('\u{1f000}', '\u{1faff}'),
 ];
 
-const SELECTOR_16: Ranges = &[('\u{fe0f}', '\u{fe0f}')];
+/// Signs that become keycaps.
+const KEYS: Ranges = &[('#', '#'), ('*', '*'), ('0', '9')];
+
+/// The selector of emoji.
+const SELECTOR_16: char = '\u{fe0f}';
+
+/// Letters of flags such as that of Scotland, which follow each other.
+const TAGS: Ranges = &[('\u{e0020}', '\u{e007f}')];
 
 /// An ignorable character that is kept where it shapes the characters beside it.
 struct Shaping {
     chars: Ranges,
-    /// What must stand before it: any of these.
+    /// What must stand before it: any of these that is not ignorable itself.
     before: &'static [Ranges],
+    /// True if the selector of emoji may stand between.
+    selected: bool,
     /// What must stand after it; nothing for anything.
     after: &'static [Ranges],
 }
 
 const SHAPING: &[Shaping] = &[
     // Zero-width non-joiners.
-    Shaping { chars: &[('\u{200c}', '\u{200c}')], before: &[JOINED], after: &[JOINED] },
+    Shaping { chars: &[('\u{200c}', '\u{200c}')], before: &[JOINED], selected: false, after: &[JOINED] },
     // Zero-width joiners of letters, and of emoji.
-    Shaping { chars: &[('\u{200d}', '\u{200d}')], before: &[JOINED], after: &[] },
-    Shaping { chars: &[('\u{200d}', '\u{200d}')], before: &[EMOJI, SELECTOR_16], after: &[EMOJI] },
+    Shaping { chars: &[('\u{200d}', '\u{200d}')], before: &[JOINED], selected: false, after: &[] },
+    Shaping { chars: &[('\u{200d}', '\u{200d}')], before: &[EMOJI, KEYS], selected: true, after: &[EMOJI] },
     // Selectors of text or emoji; digits become keycaps.
-    Shaping {
-        chars: &[('\u{fe0e}', '\u{fe0f}')],
-        before: &[EMOJI, &[('#', '#'), ('*', '*'), ('0', '9')]],
-        after: &[],
-    },
+    Shaping { chars: &[('\u{fe0e}', '\u{fe0f}')], before: &[EMOJI, KEYS], selected: false, after: &[] },
     // Variants of Han characters, mathematical signs and others.
     Shaping {
         chars: &[('\u{fe00}', '\u{fe0d}'), ('\u{e0100}', '\u{e01ef}')],
@@ -100,21 +105,22 @@ const SHAPING: &[Shaping] = &[
             ('\u{2e80}', '\u{fdff}'),
             ('\u{10000}', '\u{3ffff}'),
         ]],
+        selected: false,
         after: &[],
     },
     Shaping {
         chars: &[('\u{180b}', '\u{180d}'), ('\u{180f}', '\u{180f}')],
         before: &[&[('\u{1820}', '\u{18aa}')]],
-        after: &[],
-    },
-    // Letters of flags such as that of Scotland.
-    Shaping {
-        chars: &[('\u{e0020}', '\u{e007f}')],
-        before: &[EMOJI, &[('\u{e0020}', '\u{e007e}')]],
+        selected: false,
         after: &[],
     },
     // Fillers in syllables of old Hangul.
-    Shaping { chars: &[('\u{1160}', '\u{1160}')], before: &[&[('\u{1100}', '\u{115f}')]], after: &[] },
+    Shaping {
+        chars: &[('\u{1160}', '\u{1160}')],
+        before: &[&[('\u{1100}', '\u{115e}')]],
+        selected: false,
+        after: &[],
+    },
 ];
 
 /// Returns `text` without the characters that are ignored where they stand.
@@ -134,14 +140,54 @@ pub fn without_ignorable(text: &str) -> Cow<'_, str> {
     }
     let mut kept = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
-    let mut before = None;
+    let mut before = Before::default();
     while let Some(c) = chars.next() {
-        if !is_ignorable(c) || before.is_some_and(|before| shapes(before, c, chars.peek().copied())) {
+        let is_kept = !is_ignorable(c) || before.is_shaped_by(c, chars.peek().copied());
+        if is_kept {
             kept.push(c);
         }
-        before = Some(c);
+        before = before.and(c, is_kept);
     }
     kept.into()
+}
+
+/// What stands before a character.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    /// A character that is not ignorable.
+    base: Option<char>,
+    /// True if the selector of emoji follows it, and is kept.
+    selected: bool,
+    /// True if letters of a flag follow it, and are kept.
+    tagged: bool,
+}
+
+impl Before {
+    /// Whether the ignorable character `c` changes how the characters beside it look.
+    fn is_shaped_by(self, c: char, after: Option<char>) -> bool {
+        let is_any = |c: char, all: &[Ranges]| all.iter().any(|ranges| is_in(c, ranges));
+        let Some(base) = self.base else { return false };
+        if is_in(c, TAGS) {
+            return is_in(base, EMOJI) && !self.selected;
+        }
+        !self.tagged
+            && SHAPING.iter().any(|one| {
+                is_in(c, one.chars)
+                    && is_any(base, one.before)
+                    && (one.selected || !self.selected)
+                    && (one.after.is_empty() || after.is_some_and(|after| is_any(after, one.after)))
+            })
+    }
+
+    /// What stands before the character after `c`.
+    fn and(self, c: char, is_kept: bool) -> Self {
+        match c {
+            c if !is_ignorable(c) => Self { base: Some(c), ..Self::default() },
+            SELECTOR_16 if is_kept => Self { selected: true, ..self },
+            c if is_kept && is_in(c, TAGS) => Self { tagged: true, ..self },
+            _ => Self::default(),
+        }
+    }
 }
 
 /// Returns true if `text` has any ignorable character, shaping ones included.
@@ -169,31 +215,25 @@ pub fn pattern() -> String {
         }
         class
     };
+    let all = class(&mut IGNORABLE.iter().copied());
+    let tags = class(&mut TAGS.iter().copied());
+    let emoji = class(&mut EMOJI.iter().copied());
     let mut kept = Vec::new();
-    for Shaping { chars, before, after } in SHAPING {
+    for Shaping { chars, before, selected, after } in SHAPING {
         let chars = class(&mut chars.iter().copied());
-        let before = class(&mut before.iter().copied().flatten().copied());
+        let before = format!("[{}&&[^{all}]]", class(&mut before.iter().copied().flatten().copied()));
+        let selector = format!(r"|{before}\x{{{:X}}}", u32::from(SELECTOR_16));
         let after = class(&mut after.iter().copied().flatten().copied());
         let after = if after.is_empty() { String::new() } else { format!("(?=[{after}])") };
-        kept.push(format!("(?<=[{before}])[{chars}]{after}"));
+        kept.push(format!("(?<={before}{})[{chars}]{after}", if *selected { &selector } else { "" }));
     }
-    let all = class(&mut IGNORABLE.iter().copied());
-    format!("(?!{})[{all}]", kept.join("|"))
+    // Tags are kept or removed together.
+    format!("(?<![{emoji}{tags}])[{tags}]+|(?!{})[{all}&&[^{tags}]]", kept.join("|"))
 }
 
 fn is_in(c: char, ranges: Ranges) -> bool {
     let next = ranges.partition_point(|&(first, _)| first <= c);
     next > 0 && c <= ranges[next - 1].1
-}
-
-/// Whether the ignorable character `c` changes how the characters beside it look.
-fn shapes(before: char, c: char, after: Option<char>) -> bool {
-    let is_any = |c: char, all: &[Ranges]| all.iter().any(|ranges| is_in(c, ranges));
-    SHAPING.iter().any(|one| {
-        is_in(c, one.chars)
-            && is_any(before, one.before)
-            && (one.after.is_empty() || after.is_some_and(|after| is_any(after, one.after)))
-    })
 }
 
 #[cfg(test)]
@@ -225,6 +265,7 @@ mod tests {
         for c in ignored {
             assert_eq!(without_ignorable(&format!("a{c}b")), "ab", "{c:?}");
             assert_eq!(without_ignorable(&format!("{c}a {c} b{c}")), "a  b", "{c:?}");
+            assert_eq!(without_ignorable(&format!("a{c}{c}{c}b{c}{c}")), "ab", "{c:?}");
             assert!(is_only_ignorable(&format!(" {c}{c}")), "{c:?}");
             assert!(!is_only_ignorable(&format!("{c}a")), "{c:?}");
         }

@@ -45,6 +45,9 @@ use attentive_base::error::Result;
 use markup::Run;
 use sentences::needs_blank;
 
+/// The advice for a document that is not of its format.
+const MEND: &str = "mend it there, or translate it as another format, such as plain text";
+
 /// A document divided into segments, with all the text and markup around them.
 #[derive(Clone, Debug)]
 pub struct Document {

@@ -124,14 +124,18 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
     Ok(())
 }
 
-/// Puts the placeables of the sentences of `texts` into their translations `found`.
+/// The sentences of all `texts`.
+pub(super) fn sentences(texts: &[Text]) -> Vec<&Sentence> {
+    texts.iter().flat_map(|text| text.divided.sentences()).collect()
+}
+
+/// Puts the placeables of `sentences` into their translations `found`.
 pub(super) async fn restored(
     model: &Arc<Model>,
     client: Client,
-    texts: &[Text],
+    sentences: &[&Sentence],
     mut found: Vec<Translation>,
 ) -> Result<Vec<Translation>, Problem> {
-    let sentences: Vec<&Sentence> = texts.iter().flat_map(|text| text.divided.sentences()).collect();
     let numbers = (0..found.len()).filter(|&number| sentences[number].has_placeables());
     let numbers: Vec<usize> = numbers.collect();
     if numbers.is_empty() {
@@ -141,7 +145,7 @@ pub(super) async fn restored(
     let take = |number: &usize| {
         let taken =
             Translation { hypotheses: std::mem::take(&mut found[*number].hypotheses), warnings: Vec::new() };
-        (sentences[*number].clone(), taken)
+        (Sentence::clone(sentences[*number]), taken)
     };
     let pairs: Vec<(Sentence, Translation)> = numbers.iter().map(take).collect();
     let positions = |(sentence, found): &(Sentence, Translation)| {

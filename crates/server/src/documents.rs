@@ -35,6 +35,7 @@ struct Kept {
     owner: Client,
     since: Instant,
     state: State,
+    memory: Share,
 }
 
 /// What has become of a file.
@@ -54,7 +55,6 @@ pub(super) struct Finished {
     pub(super) content: Bytes,
     /// The number of characters of the source.
     pub(super) characters: usize,
-    _memory: Share,
 }
 
 /// How a client names a file.
@@ -70,11 +70,11 @@ impl Documents {
         Self { kept: Mutex::default(), memory: Shares::new(all, each) }
     }
 
-    /// Makes room for a file of `owner` that is being translated.
+    /// Makes room for a file of `owner` of about `size` bytes that is being translated.
     ///
     /// # Errors
-    /// A [`Problem`] for too many files.
-    pub(super) fn begin(&self, owner: Client) -> Result<Ticket, Problem> {
+    /// A [`Problem`] for too many files, or too large ones.
+    pub(super) fn begin(&self, owner: Client, size: usize) -> Result<Ticket, Problem> {
         let mut kept = self.lock();
         let [most, each] = MOST;
         // Those that are done make room, the oldest first.
@@ -89,6 +89,8 @@ impl Documents {
             let problem = "too many files are being translated";
             return Err(Problem::new(Kind::Quota, problem).hint("try again when others are done"));
         }
+        let memory = self.memory.of(owner);
+        memory.grow(size)?;
         let ticket = Ticket { id: new_id(), key: new_id() };
         kept.push(Kept {
             id: ticket.id.clone(),
@@ -96,27 +98,37 @@ impl Documents {
             owner,
             since: Instant::now(),
             state: State::Translating,
+            memory,
         });
         Ok(ticket)
     }
 
     /// Ends the translation of a file.
-    pub(super) fn end(&self, ticket: &Ticket, owner: Client, found: Result<Translated, Problem>) {
-        let state = match found.and_then(|found| self.finished(owner, found)) {
+    pub(super) fn end(&self, ticket: &Ticket, found: Result<Translated, Problem>) {
+        let mut kept = self.lock();
+        let Some(one) = kept.iter_mut().find(|one| one.id == ticket.id) else { return };
+        one.since = Instant::now();
+        let finished = found.and_then(|Translated { name, format, text, characters }| {
+            one.memory.resize(text.len())?;
+            Ok(Finished { name, format, content: text.into(), characters })
+        });
+        one.state = match finished {
             Ok(finished) => State::Done(Arc::new(finished)),
-            Err(problem) => State::Failed(problem.message),
+            Err(Problem { message, hint, .. }) => {
+                // Nothing of it is kept.
+                let _ = one.memory.resize(0);
+                State::Failed([Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("; "))
+            }
         };
-        if let Some(one) = self.lock().iter_mut().find(|one| one.id == ticket.id) {
-            one.state = state;
-            one.since = Instant::now();
-        }
     }
 
-    fn finished(&self, owner: Client, found: Translated) -> Result<Finished, Problem> {
-        let Translated { name, format, text, characters } = found;
-        let memory = self.memory.of(owner);
-        memory.grow(text.len())?;
-        Ok(Finished { name, format, content: text.into(), characters, _memory: memory })
+    /// The state of the file with this key.
+    ///
+    /// # Errors
+    /// A [`Problem`] if there is none.
+    pub(super) fn state_by_key(&self, key: &str) -> Result<State, Problem> {
+        let found = self.lock().iter().find(|one| one.key == key).map(|one| one.state.clone());
+        found.ok_or_else(missing)
     }
 
     /// The state of a file of `owner`.
@@ -127,10 +139,7 @@ impl Documents {
         let kept = self.lock();
         let found = kept.iter().find(|one| one.owner == owner && one.id == id);
         let found = found.filter(|one| key.is_none_or(|key| key == one.key));
-        found.map(|one| one.state.clone()).ok_or_else(|| {
-            let problem = Problem::new(Kind::NoDocument, "there is no such document");
-            problem.hint("a translated file is kept for an hour, and with DeepL's API until it is fetched")
-        })
+        found.map(|one| one.state.clone()).ok_or_else(missing)
     }
 
     /// Releases a file.
@@ -148,6 +157,11 @@ impl Documents {
         kept.retain(|one| matches!(one.state, State::Translating) || one.since.elapsed() < KEPT);
         kept
     }
+}
+
+fn missing() -> Problem {
+    let problem = Problem::new(Kind::NoDocument, "there is no such document");
+    problem.hint("a translated file is kept for an hour, and with DeepL's API until it is fetched")
 }
 
 /// Releases the oldest file that `may` be released and is not being translated.
@@ -178,26 +192,26 @@ mod tests {
     fn files_belong_to_their_owners_and_are_bounded() {
         let documents = Documents::new();
         let (one, two) = (Client(1), Client(2));
-        let ticket = documents.begin(one).unwrap();
+        let ticket = documents.begin(one, 1).unwrap();
         let state = |owner, key: Option<&str>| documents.state(owner, &ticket.id, key);
         assert!(matches!(state(one, Some(&ticket.key)).unwrap(), State::Translating));
         assert_eq!(state(two, None).unwrap_err().kind, Kind::NoDocument);
         assert_eq!(state(one, Some("x")).unwrap_err().kind, Kind::NoDocument);
-        documents.end(&ticket, one, Ok(translated("x")));
+        documents.end(&ticket, Ok(translated("x")));
         assert!(matches!(state(one, None).unwrap(), State::Done(done) if done.content == "x"));
         for _ in 2..MOST[1] {
-            documents.begin(one).unwrap();
+            documents.begin(one, 1).unwrap();
         }
-        let large = documents.begin(one).unwrap();
-        documents.end(&large, one, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
+        let large = documents.begin(one, 1).unwrap();
+        documents.end(&large, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
         assert!(matches!(documents.state(one, &large.id, None).unwrap(), State::Failed(_)));
         // The first one is done, and makes room; then none is.
-        documents.begin(one).unwrap();
+        documents.begin(one, 1).unwrap();
         assert!(documents.state(one, &ticket.id, None).is_err());
-        documents.begin(one).unwrap();
+        documents.begin(one, 1).unwrap();
         assert!(documents.state(one, &large.id, None).is_err());
-        assert_eq!(documents.begin(one).unwrap_err().kind, Kind::Quota);
+        assert_eq!(documents.begin(one, 1).unwrap_err().kind, Kind::Quota);
         documents.keep_those_of(&HashSet::from([two]));
-        documents.begin(one).unwrap();
+        documents.begin(one, 1).unwrap();
     }
 }

@@ -105,14 +105,20 @@ pub(super) struct Detected {
     pub(super) confidence: f64,
 }
 
+impl Detected {
+    /// A language without any evidence for it.
+    pub(super) fn unsure(language: Language) -> Self {
+        Self { language, confidence: 0.0 }
+    }
+}
+
 /// The most likely language of `text` among `choices`, which are not empty. Languages that cannot be detected
-/// are chosen only if there is no other.
+/// are chosen only if there is no other. `None` if the text is certainly in no such language, by its script.
 pub(super) fn detect_among(text: &str, choices: &[Language]) -> Option<Detected> {
     let known: Vec<Lang> = choices.iter().filter_map(Language::detected).collect();
     let found = if known.is_empty() { None } else { guess(&Detector::with_allowlist(known), text) };
-    let chosen = |language: &Language| Detected { language: language.clone(), confidence: 0.0 };
     let Some(found) = found else {
-        return choices.first().map(chosen);
+        return choices.first().cloned().map(Detected::unsure);
     };
     let same = |choice: &&Language| choice.base() == found.language.base();
     let language = choices.iter().find(same)?.clone();

@@ -60,6 +60,18 @@ impl Share {
         Ok(())
     }
 
+    /// Makes this a share of `size`.
+    pub(super) fn resize(&mut self, size: usize) -> Result<(), Exhausted> {
+        let own = *self.size.get_mut();
+        if size > own {
+            return self.grow(size - own);
+        }
+        self.size = AtomicUsize::new(size);
+        // What is dropped is given back.
+        drop(Self { of: Arc::clone(&self.of), client: self.client, size: AtomicUsize::new(own - size) });
+        Ok(())
+    }
+
     /// Returns true if there is room for `more` once the client has nothing else.
     pub(super) fn may_grow(&self, more: usize) -> bool {
         let size = self.size.load(Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_document::{Document, FileFormat, Segment, Split, Translated, XmlTags};
+use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, Translated, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
 use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
 
@@ -24,6 +24,40 @@ pub(super) enum Form {
     Xml(Arc<XmlTags>),
     /// A file.
     File(FileFormat),
+}
+
+impl Form {
+    /// Divides `text`.
+    fn document(
+        &self,
+        text: &str,
+        how: Segmentation,
+        fits: impl Fn(&str) -> bool,
+    ) -> attentive_base::error::Result<Document> {
+        match self {
+            Self::Plain => Ok(Document::text(text, how, fits)),
+            Self::Html => Document::html(text, how, fits),
+            Self::Xml(tags) => Document::xml(text, how, tags, fits),
+            Self::File(format) => Document::file(text, *format, how, fits),
+        }
+    }
+
+    /// What of `text` is in a language, as far as it tells which one; all of a text that is not of this form.
+    pub(super) fn words(&self, text: &str) -> String {
+        const ENOUGH: usize = 4096;
+        let Ok(document) = self.document(text, Segmentation::default(), |_| true) else {
+            return text.to_owned();
+        };
+        let mut words = String::new();
+        for segment in document.segments() {
+            words.push_str(&segment.text);
+            words.push('\n');
+            if words.len() > ENOUGH {
+                break;
+            }
+        }
+        words
+    }
 }
 
 /// Texts to translate.
@@ -144,7 +178,8 @@ pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Proble
     let most = limits.most_texts();
     if found > most {
         let problem = format!("the texts have {found} lines or sentences; a request may have at most {most}");
-        return Err(Problem::new(Kind::TooLarge, problem));
+        let hint = "send them in several parts; of a file, `attentive translate` takes any number";
+        return Err(Problem::new(Kind::TooLarge, problem).hint(hint));
     }
     Ok(())
 }
@@ -161,13 +196,7 @@ fn read(
     let how = model.pipeline().segmentation(texts.split);
     let document = |text: &String| {
         stop.check()?;
-        let document = match &texts.form {
-            Form::Plain => Ok(Document::text(text, how, fits)),
-            Form::Html => Document::html(text, how, fits),
-            Form::Xml(tags) => Document::xml(text, how, tags, fits),
-            Form::File(format) => Document::file(text, *format, how, fits),
-        };
-        document.map_err(|error| Problem::invalid(&error))
+        texts.form.document(text, how, fits).map_err(|error| Problem::invalid(&error))
     };
     let documents = texts.texts.iter().map(document);
     let documents = documents.collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,7 @@
 //! Uploads: forms with a file (`multipart/form-data`).
 
+use std::sync::Arc;
+
 use attentive_document::FileFormat;
 use axum::body::Bytes;
 use axum::extract::Request;
@@ -12,6 +14,7 @@ use serde_json::Value;
 use super::app::App;
 use super::body::{read_form, shaped};
 use super::problem::{Kind, Problem};
+use super::shares::Share;
 
 /// The maximum number of fields.
 const MOST: usize = 64;
@@ -33,7 +36,12 @@ pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> 
     let boundary = kind.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(|| {
         Problem::new(Kind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
     })?;
+    let share: Option<Arc<Share>> = request.extensions().get().cloned();
     let (bytes, mut fields) = read_form(request, app).await?;
+    // The form is read from a copy, and the file is copied from there.
+    if let Some(share) = share {
+        share.grow(2 * bytes.len())?;
+    }
     let whole = stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
     let mut form = Multipart::new(whole, boundary);
     let broken = |error| Problem::new(Kind::Malformed, format!("the form is broken: {error}"));
@@ -47,6 +55,10 @@ pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> 
         let (name, file_name) = (field.name().map(str::to_owned), field.file_name().map(str::to_owned));
         let content = field.bytes().await.map_err(broken)?;
         match name.as_deref() {
+            Some("file") if file.is_some() => {
+                let problem = "the form has more than one file; send one at a time";
+                return Err(Problem::field("file", problem));
+            }
             Some("file") => file = Some((file_name.unwrap_or_default(), content)),
             Some(name) => {
                 fields.insert(name.to_owned(), Value::String(text(name, &content)?));
@@ -57,30 +69,33 @@ pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> 
     let (name, content) = file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
     let given = fields.remove("filename").and_then(|name| name.as_str().map(str::to_owned));
     let name = base_name(given.as_deref().filter(|name| !name.is_empty()).unwrap_or(&name));
-    let format = format_of(&name)?;
+    let format = format_of("file", &name)?;
     let upload = Upload { format, text: text("file", &content)?, name };
     Ok((upload, shaped(Value::Object(fields))?))
 }
 
-/// The format of the file `name`.
+/// The format of the file `name`, which is in `field`.
 ///
 /// # Errors
 /// A [`Problem`] that names the formats.
-pub(super) fn format_of(name: &str) -> Result<FileFormat, Problem> {
+pub(super) fn format_of(field: &str, name: &str) -> Result<FileFormat, Problem> {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     if extension.is_empty() {
         let problem = format!("the name of the file, `{name}`, has no extension that tells its format");
-        return Err(Problem::field("file", problem).hint(format!("use one of {}", FileFormat::listed())));
+        return Err(Problem::field(field, problem).hint(format!("use one of {}", FileFormat::listed())));
     }
     let unknown =
-        |error: attentive_base::Error| Problem { field: Some("file".into()), ..Problem::invalid(&error) };
+        |error: attentive_base::Error| Problem { field: Some(field.into()), ..Problem::invalid(&error) };
     extension.parse().map_err(unknown)
 }
 
-/// The last part of a path of any system, without characters that headers may not have.
+/// The last part of a path of any system, without characters that headers may not have; of a long one the end,
+/// which tells the format.
 fn base_name(path: &str) -> String {
+    const LONGEST: usize = 255;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name.chars().filter(|c| !c.is_control() && *c != '"').take(255).collect()
+    let name: Vec<char> = name.chars().filter(|c| !c.is_control() && *c != '"').collect();
+    name[name.len().saturating_sub(LONGEST)..].iter().collect()
 }
 
 fn text(field: &str, bytes: &[u8]) -> Result<String, Problem> {

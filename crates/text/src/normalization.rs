@@ -114,7 +114,7 @@ mod tests {
     /// The expression in the tokenizer's file matches what the function removes.
     #[test]
     fn the_pattern_removes_what_the_function_removes() {
-        const PARTS: [&str; 24] = [
+        const PARTS: [&str; 27] = [
             "a",
             " ",
             "1",
@@ -137,6 +137,9 @@ mod tests {
             "\u{fe00}",
             "\u{e0100}",
             "\u{e0067}",
+            "\u{e0041}",
+            "\u{115f}",
+            "\u{3164}",
             "\u{180b}",
             "\u{1160}",
         ];

@@ -13,10 +13,6 @@ use crate::input::DASH;
 use crate::message;
 use crate::working::Working;
 
-/// Extensions of documents whose formats are not supported.
-const OTHERS: [&str; 12] =
-    ["doc", "docx", "epub", "odp", "ods", "odt", "pdf", "ppt", "pptx", "rtf", "xls", "xlsx"];
-
 /// The format of the input; `None` for lines.
 ///
 /// # Errors
@@ -29,11 +25,7 @@ pub(super) fn format(args: &Args) -> Result<Option<FileFormat>> {
             check(args).map(|()| Some(format))
         }
         (None, Some(path)) if path != Path::new(DASH) => {
-            let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-            if OTHERS.iter().any(|other| extension.eq_ignore_ascii_case(other)) {
-                return extension.parse().map(Some);
-            }
-            let format = FileFormat::of_path(path).filter(|format| *format != FileFormat::Text);
+            let format = FileFormat::of_path(path)?.filter(|format| *format != FileFormat::Text);
             format.map_or(Ok(None), |format| check(args).map(|()| Some(format)))
         }
         (None, _) => Ok(None),

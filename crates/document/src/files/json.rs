@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
 use serde::de::IgnoredAny;
 
+use super::broken;
 use crate::markup::Form;
 use crate::plain::append;
 use crate::{Document, Part, Segmentation};
@@ -16,12 +17,7 @@ use crate::{Document, Part, Segmentation};
 /// `description` and the `placeholders` beside a `message`.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let text = source.trim_start_matches('\u{feff}');
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
-        Error::usage(
-            format!("this is not JSON: {error}"),
-            "mend it there, or name the format that the file has",
-        )
-    })?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| broken("JSON", None, &error.to_string()))?;
     let mut scanner = Scanner { source, ..Scanner::default() };
     scanner.scan();
     let (mut segments, mut parts, mut kept) = (Vec::new(), Vec::new(), 0);

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use attentive_base::error::{Error, Result};
 
-use super::{Document, Segmentation, Split, XmlTags, html, plain, xml};
+use super::{Document, MEND, Segmentation, Split, XmlTags, html, plain, xml};
 
 /// A format of files that can be translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,10 @@ impl FileFormat {
         Self::Json,
     ];
 
+    /// The extensions of documents that are not text, and of no format here.
+    pub const OTHERS: [&str; 12] =
+        ["doc", "docx", "epub", "odp", "ods", "odt", "pdf", "ppt", "pptx", "rtf", "xls", "xlsx"];
+
     /// Returns the extensions of file names in this format, without the dot, the usual one first.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
@@ -79,10 +83,20 @@ impl FileFormat {
         }
     }
 
-    /// Returns the format of the file `path` by its extension, in any case; `None` for others.
-    pub fn of_path(path: &Path) -> Option<Self> {
-        let extension = path.extension()?.to_str()?;
-        Self::of_extension(extension)
+    /// Returns the format of the file `path` by its extension, in any case; `None` for files with others.
+    /// Extensions of compressed files are passed over.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for [`FileFormat::OTHERS`].
+    pub fn of_path(path: &Path) -> Result<Option<Self>> {
+        let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
+        let is_compressed = extension(path).is_some_and(|one| one == "gz" || one == "zst");
+        let path = if is_compressed { path.with_extension("") } else { path.to_owned() };
+        let Some(extension) = extension(&path) else { return Ok(None) };
+        if Self::OTHERS.contains(&&*extension) {
+            return extension.parse().map(Some);
+        }
+        Ok(Self::of_extension(&extension))
     }
 
     fn of_extension(extension: &str) -> Option<Self> {
@@ -145,6 +159,7 @@ impl Document {
         match format {
             FileFormat::Text => Ok(plain::read(source, how, &fits)),
             FileFormat::Html => html::read(source, how, &fits),
+            FileFormat::Xml if !source.contains('<') => Err(broken("XML", None, "it has no element")),
             FileFormat::Xml => xml::read(source, how, &XmlTags::default(), &fits),
             FileFormat::Xliff => xliff::read(source, how, &fits),
             FileFormat::Srt => subtitles::read(source, subtitles::Kind::Srt, how, &fits),
@@ -156,12 +171,10 @@ impl Document {
     }
 }
 
-/// The error of a file that is not of its format.
-fn broken(format: &str, line: usize, problem: &str) -> Error {
-    Error::usage(
-        format!("this is not {format}: line {line}: {problem}"),
-        "mend it there, or name the format that the file has",
-    )
+/// The error of a file that is not of its format, at this line.
+fn broken(format: &str, line: Option<usize>, problem: &str) -> Error {
+    let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    Error::usage(format!("this is not {format}: {place}{problem}"), MEND)
 }
 
 /// The lines of `source`, each with its line break of any system, and the byte at which it begins.

@@ -45,7 +45,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let wrong = |problem: &str| broken("a PO file", number + 1, problem);
+        let wrong = |problem: &str| broken("a PO file", Some(number + 1), problem);
         let Some(quote) = line.find('"') else {
             return Err(wrong("a string in quotation marks is missing"));
         };

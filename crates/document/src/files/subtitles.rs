@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use attentive_base::error::Result;
 
-use super::lines;
+use super::{broken, lines};
 use crate::markup::{Collector, Form};
 use crate::tags::{Tag, pairs};
 use crate::{Document, Segmentation};
@@ -28,6 +28,12 @@ pub(super) fn read(
         Kind::WebVtt => Form::WebVtt,
     };
     let lines: Vec<(usize, &str)> = lines(source).collect();
+    if kind == Kind::WebVtt && !source.trim_start_matches('\u{feff}').starts_with("WEBVTT") {
+        return Err(broken("WebVTT", None, "it does not begin with `WEBVTT`"));
+    }
+    if kind == Kind::Srt && !source.trim().is_empty() && !lines.iter().any(|(_, line)| has_times(line)) {
+        return Err(broken("SubRip", None, "no line has times, such as 00:00:01,000 --> 00:00:02,000"));
+    }
     let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
     let (mut in_text, mut in_note, mut begun) = (false, false, false);
     for (number, &(at, line)) in lines.iter().enumerate() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use attentive_base::error::Result;
 
+use super::broken;
 use crate::markup::{Collector, Form};
 use crate::xml::{Kind, Token, checked, kept};
 use crate::{Document, Segmentation};
@@ -15,6 +16,9 @@ const CODE: [&str; 5] = ["bpt", "ept", "it", "ph", "sub"];
 /// Puts the text of each source into its target where this is empty or missing.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
     let tokens = checked(source)?;
+    if !tokens.iter().any(|token| local(token) == Some("xliff")) {
+        return Err(broken("XLIFF", None, "it has no element `xliff`"));
+    }
     let kept = kept(&tokens, &HashSet::new());
     let collector = Collector::new(source, how, Form::Markup, fits);
     let mut reader = Reader { source, tokens: &tokens, kept: &kept, collector, at: 0 };

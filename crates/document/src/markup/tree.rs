@@ -205,7 +205,7 @@ impl Nesting {
     fn open(&mut self, mark: Mark, at: usize, number: usize) -> Result<()> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::usage(
-                format!("the HTML nests more than {MAX_DEPTH} inline elements in each other"),
+                format!("the text nests more than {MAX_DEPTH} inline elements in each other"),
                 "close elements where their text ends, or send the text in several parts",
             ));
         }

@@ -228,10 +228,26 @@ fn files_that_are_not_of_their_format_are_refused() {
         (FileFormat::Po, "\"a\"\n", "keyword"),
         (FileFormat::Xliff, "<xliff><file></xliff>", "line 1"),
         (FileFormat::Xml, "<a>", "end tag"),
+        (FileFormat::Xml, "", "no element"),
+        (FileFormat::Xml, "text", "no element"),
+        (FileFormat::Xliff, "<a/>", "no element `xliff`"),
+        (FileFormat::Srt, "a text", "no line has times"),
+        (FileFormat::Vtt, "1\n00:01.000 --> 00:02.000\na\n", "WEBVTT"),
     ] {
         let error = Document::file(source, format, Split::default(), |_| true).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
+    for (path, format) in [
+        ("a/film.SRT", Some(FileFormat::Srt)),
+        ("film.srt.gz", Some(FileFormat::Srt)),
+        ("a.json.zst", Some(FileFormat::Json)),
+        ("a.gz", None),
+        ("a", None),
+        ("a.csv", None),
+    ] {
+        assert_eq!(FileFormat::of_path(path.as_ref()).unwrap(), format, "{path}");
+    }
+    assert!(FileFormat::of_path("a.docx.gz".as_ref()).is_err());
     for name in ["docx", ".pdf", "x"] {
         let error = name.parse::<FileFormat>().unwrap_err();
         assert!(format!("{error} {:?}", error.hint()).contains(".srt"), "{error}");

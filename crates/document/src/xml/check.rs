@@ -7,6 +7,7 @@ use xml::common::Position;
 use xml::reader::{EventReader, ParserConfig};
 
 use super::tokens::{Kind, Token};
+use crate::MEND;
 
 /// Refuses `source` if it is neither a well-formed document nor the well-formed content of an element, such
 /// as text with elements.
@@ -50,10 +51,7 @@ pub(super) fn place(source: &str, at: usize) -> (u64, u64) {
 /// The error of XML that is not well-formed, with line and column.
 pub(super) fn broken(problem: &str, place: Option<(u64, u64)>) -> Error {
     let place = place.map(|(line, column)| format!("line {line}, column {column}: ")).unwrap_or_default();
-    Error::usage(
-        format!("the XML is not well-formed: {place}{problem}"),
-        "mend it there, or send it as HTML or plain text",
-    )
+    Error::usage(format!("the XML is not well-formed: {place}{problem}"), MEND)
 }
 
 /// Whether `source` has parts that only a whole document has.

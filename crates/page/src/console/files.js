@@ -3,10 +3,11 @@
 const LARGEST = 2 ** 21; // Bytes of a file.
 let opened = { raw: "", shown: "" }; // The text of the opened file as it is, and in the field.
 
+let files = { formats: [], others: [] }; // Extensions, as the server knows them.
+const extension = (name) => name.split(".").pop().toLowerCase();
+
 // Files that are more than lines: the server translates them as a whole, and keeps what is not text.
-const MARKUP = /\.(html?|xhtml|xml|xliff|xlf|srt|vtt|md|markdown|po|pot|json|arb)$/i;
-const OTHER = /\.(docx?|od[pst]|pdf|pptx?|rtf|xlsx?|epub)$/i;
-const isFile = () => MARKUP.test(settings.file);
+const isFile = () => settings.file.includes(".") && extension(settings.file) !== "txt" && files.formats.includes(extension(settings.file));
 const fileText = () => (settings.text === opened.shown ? opened.raw : settings.text);
 
 // The text of a file without its byte order mark, and with the line breaks of fields.
@@ -28,7 +29,7 @@ async function openFile(file) {
 }
 
 async function readText(file) {
-  if (OTHER.test(file.name)) {
+  if (files.others.includes(extension(file.name))) {
     throw new Error(`“${file.name}” is of a format that is not supported. Save it as HTML, Markdown or plain text first.`);
   }
   if (file.size > LARGEST) {

@@ -27,7 +27,8 @@ async function recognize(panel, signal) {
   }
   let language = null;
   try {
-    ({ language } = await ask("api/detect", { text: settings.text.slice(0, ENOUGH) }, signal));
+    const asked = isFile() ? { text: fileText(), name: settings.file } : { text: settings.text.slice(0, ENOUGH) };
+    ({ language } = await ask("api/detect", asked, signal));
   } catch {
     return; // The translation itself tells what is wrong.
   }

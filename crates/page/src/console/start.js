@@ -204,6 +204,7 @@ async function open() {
     ({ models } = known);
     element("key").value = "";
     limits = known.limits ?? limits;
+    files = known.files ?? files;
     readSettings();
     if (!models.length) {
       throw new Error("The server has no models.");

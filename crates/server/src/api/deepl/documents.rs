@@ -18,7 +18,7 @@ use crate::desk::Stop;
 use crate::documents::{State as Progress, Translated};
 use crate::glossaries::Terms;
 use crate::problem::{Kind, Problem};
-use crate::texts::{Texts, translate};
+use crate::texts::{Form, Texts, translate};
 use crate::upload::{Upload, upload};
 use crate::visit::Visit;
 
@@ -79,13 +79,13 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
     let chosen = move |_: &Stop| {
-        let model = choose(&chooser, source.as_ref(), &target, &texts[0])?.0;
+        let model = choose(&chooser, source.as_ref(), &target, &Form::File(format), &texts[0])?.0;
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
-    let ticket = app.documents.begin(owner)?;
+    let ticket = app.documents.begin(owner, texts[0].len())?;
     let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
     tokio::spawn(async move {
         // Kept until the end: the server waits for it when it stops, and its characters count.
@@ -97,7 +97,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
             text: done.texts.into_iter().next().map(|text| text.best).unwrap_or_default(),
             characters,
         });
-        app.documents.end(&ticket, owner, done);
+        app.documents.end(&ticket, done);
     });
     Ok(answer)
 }

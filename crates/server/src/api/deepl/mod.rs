@@ -160,10 +160,11 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let (texts, _) = asked.text.into_texts();
     app.admit(&visit, "text", &texts)?;
     let chooser = Arc::clone(&app);
+    let detected = form.clone();
     let choose = move |stop: &Stop| {
         let chosen = texts.iter().map(|text| {
             stop.check()?;
-            choose(&chooser, source.as_ref(), &target, text)
+            choose(&chooser, source.as_ref(), &target, &detected, text)
         });
         let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
         let billed: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
@@ -271,6 +272,7 @@ fn choose(
     app: &Shared,
     source: Option<&Language>,
     target: &Language,
+    form: &Form,
     text: &str,
 ) -> Result<(Arc<Model>, Language), Problem> {
     let unsupported = || {
@@ -281,7 +283,7 @@ fn choose(
         Some(source) => source.clone(),
         None => {
             let sources = app.models.sources(Some(target));
-            detect_among(text, &sources).ok_or_else(unsupported)?.language
+            detect_among(&form.words(text), &sources).ok_or_else(unsupported)?.language
         }
     };
     let model = app.models.translating(&source, target);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use hyper::HeaderMap;
 use hyper::StatusCode;
-use hyper::header::HOST;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
@@ -17,7 +17,7 @@ use crate::app::Shared;
 use crate::desk::Stop;
 use crate::documents::{State as Progress, Translated};
 use crate::problem::Problem;
-use crate::texts::{Texts, translate};
+use crate::texts::{Form, Texts, translate};
 use crate::upload::{Upload, upload};
 use crate::visit::Visit;
 
@@ -53,7 +53,7 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
     let chosen = move |_: &Stop| {
-        let (model, _) = choose(&chooser, &source, &target, &texts)?;
+        let (model, _) = choose(&chooser, &source, &target, &Form::File(format), &texts)?;
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
@@ -62,26 +62,26 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
     let (done, warnings) = done.into_first();
     // Only now, so that nothing is kept for a client that goes away.
-    let ticket = app.documents.begin(owner)?;
-    app.documents.end(&ticket, owner, Ok(Translated { name, format, text: done, characters }));
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
-    let url = format!("http://{host}/download_file/{}.{format}", ticket.id);
+    let ticket = app.documents.begin(owner, done.len())?;
+    app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters }));
+    let url = format!("{}/download_file/{}.{format}", own_address(&headers), ticket.key);
     Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
 }
 
-/// Returns a translated file.
+/// The address of this server as the client wrote it; a server in between says whether with TLS.
+fn own_address(headers: &HeaderMap) -> String {
+    let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let secure = value("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+    let scheme = if secure { "https" } else { "http" };
+    format!("{scheme}://{}", value("host").unwrap_or("localhost"))
+}
+
+/// Returns a translated file. Its address, which nobody can guess, is enough: pages open it without a key.
 #[utoipa::path(get, path = "/download_file/{name}", tag = "LibreTranslate",
     params(("name" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
-async fn download(State(app): State<Shared>, Id(name): Id, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let key = request.uri().query().and_then(|query| {
-        let mut fields = form_urlencoded::parse(query.as_bytes());
-        fields.find(|(name, _)| name == "api_key").map(|(_, key)| key.into_owned())
-    });
-    let client = app.client(request.headers(), key.as_deref(), &visit)?;
-    let id = name.split('.').next().unwrap_or_default();
-    match app.documents.state(app.owner(client), id, None)? {
+async fn download(State(app): State<Shared>, Id(name): Id) -> Result<Response, Problem> {
+    match app.documents.state_by_key(name.split('.').next().unwrap_or_default())? {
         Progress::Done(done) => Ok(attached(&done)),
         Progress::Failed(problem) => Err(Problem::field("file", problem)),
         Progress::Translating => Err(Problem::field("file", "the file is still being translated")),

@@ -105,10 +105,10 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     app.admit(&visit, "q", &texts)?;
     let chooser = Arc::clone(&app);
     let choose = move |_: &Stop| {
-        let chosen = choose(&chooser, &source, &target, &texts)?;
-        Ok((texts, chosen))
+        let chosen = choose(&chooser, &source, &target, &form, &texts)?;
+        Ok((texts, form, chosen))
     };
-    let (texts, (model, detected)) = app.desk.ask(client, choose).await?;
+    let (texts, form, (model, detected)) = app.desk.ask(client, choose).await?;
     let asked = Texts { texts, form, split, terms: None, alternatives };
     let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
     let write = move |_: &Stop| {
@@ -123,6 +123,7 @@ fn choose(
     app: &Shared,
     source: &str,
     target: &Language,
+    form: &Form,
     texts: &[String],
 ) -> Result<(Arc<Model>, Option<Detected>), Problem> {
     let unsupported = |source: &str| {
@@ -135,7 +136,8 @@ fn choose(
         return Ok((model.ok_or_else(|| unsupported(source.code()))?, None));
     }
     let sources = app.models.sources(Some(target));
-    let detected = detect_among(&texts.join("\n"), &sources).ok_or_else(|| unsupported(AUTO))?;
+    let words: String = texts.iter().map(|text| form.words(text)).collect();
+    let detected = detect_among(&words, &sources).ok_or_else(|| unsupported(AUTO))?;
     let model = app.models.translating(&detected.language, target);
     Ok((model.ok_or_else(|| unsupported(AUTO))?, Some(detected)))
 }
@@ -172,7 +174,10 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     let (texts, _) = required(asked.q, "q")?.into_texts();
     app.admit(&visit, "q", &texts)?;
     let sources = app.models.sources(None);
-    let guess = move |_: &Stop| Ok(detect_among(&texts.join("\n"), &sources));
+    let guess = move |_: &Stop| {
+        let first = || sources.first().cloned().map(Detected::unsure);
+        Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
+    };
     let guess = app.desk.ask(client, guess).await?;
     Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
 }

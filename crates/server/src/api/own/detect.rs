@@ -10,6 +10,8 @@ use crate::body::json;
 use crate::desk::Stop;
 use crate::language::{Language, recognize};
 use crate::problem::Problem;
+use crate::texts::Form;
+use crate::upload::format_of;
 use crate::visit::Visit;
 
 /// A text.
@@ -17,6 +19,8 @@ use crate::visit::Visit;
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectText {
     text: String,
+    /// The name of a file whose content the text is; its extension tells what of it is text.
+    name: Option<String>,
 }
 
 /// The language of a text.
@@ -36,7 +40,11 @@ struct DetectedText {
 pub(super) async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let DetectText { text } = json(request, &app).await?;
+    let DetectText { text, name } = json(request, &app).await?;
+    let form = match name {
+        None => Form::Plain,
+        Some(name) => Form::File(format_of("name", &name)?),
+    };
     let texts = [text];
     app.admit(&visit, "text", &texts)?;
     let all = app.models.all();
@@ -45,7 +53,7 @@ pub(super) async fn post_detect(State(app): State<Shared>, request: Request) -> 
         directions.flat_map(|one| [one.source.clone(), one.target.clone()]).collect();
     choices.sort();
     choices.dedup();
-    let guess = move |_: &Stop| Ok(recognize(&texts[0], &choices));
+    let guess = move |_: &Stop| Ok(recognize(&form.words(&texts[0]), &choices));
     let found = app.desk.ask(client, guess).await?;
     Ok(reply(&DetectedText {
         confidence: found.as_ref().map_or(0.0, |found| found.confidence),

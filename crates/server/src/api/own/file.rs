@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use attentive_config::Task;
-use attentive_document::FileFormat;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -50,8 +49,7 @@ pub(super) async fn post_file(State(app): State<Shared>, request: Request) -> Re
     let TranslateFile { model, name, text } = json(request, &app).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model: Arc<Model> = app.models.choose(model.as_deref(), "translate", translates)?;
-    let format: FileFormat =
-        format_of(&name).map_err(|problem| Problem { field: Some("name".into()), ..problem })?;
+    let format = format_of("name", &name)?;
     let texts = vec![text];
     app.admit(&visit, "text", &texts)?;
     let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;

@@ -9,6 +9,7 @@ mod translate;
 mod translated;
 
 use attentive_config::Task;
+use attentive_document::FileFormat;
 use attentive_model::engine::Precision;
 use attentive_pipeline::Warning;
 use axum::extract::{Request, State};
@@ -67,10 +68,11 @@ struct Described {
     gpu: Option<String>,
 }
 
-/// Lists the models, and the limits of a request.
+/// Lists the models, the limits of a request, and the formats of files.
 #[utoipa::path(get, path = "/api/models", tag = "Attentive",
     responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and \
-                                            `texts` a request may have",
+                                            `texts` a request may have; and `files`: the extensions of \
+                                            `formats` and of some `others` that are refused",
         body = [Described])))]
 async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
@@ -78,7 +80,9 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     let described: Vec<_> = all.iter().map(|model| described(model)).collect();
     let limits = &app.config.limits;
     let limits = json!({"characters": limits.characters, "texts": limits.most_texts()});
-    Ok(reply(&json!({"models": described, "limits": limits})))
+    let formats: Vec<_> = FileFormat::ALL.into_iter().flat_map(FileFormat::extensions).collect();
+    let files = json!({"formats": formats, "others": FileFormat::OTHERS});
+    Ok(reply(&json!({"models": described, "limits": limits, "files": files})))
 }
 
 fn described(model: &Model) -> Described {

@@ -14,7 +14,7 @@ use super::{error, told};
 use crate::answers::{ENOUGH, compute, grouped};
 use crate::app::Shared;
 use crate::desk::Stop;
-use crate::divided::{Text, restored};
+use crate::divided::{Text, restored, sentences};
 use crate::models::Model;
 use crate::problem::Problem;
 use crate::sse::{Telling, named};
@@ -113,7 +113,7 @@ impl Asker {
         found: Vec<Translation>,
     ) -> Result<(Vec<Text>, Vec<Aligned>), Problem> {
         if !self.alignments {
-            let found = restored(&self.model, self.client, &texts, found).await?;
+            let found = restored(&self.model, self.client, &sentences(&texts), found).await?;
             let found = found.into_iter().map(|one| (one, Vec::new()));
             return Ok((texts, found.collect()));
         }

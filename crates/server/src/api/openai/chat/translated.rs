@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_document::{self as document, Segmentation, Split};
+use attentive_document::{self as document, Split};
 use attentive_pipeline::service::{Client, Service};
 use attentive_pipeline::{Demands, Translation, joined};
 use axum::body::Bytes;
@@ -17,7 +17,7 @@ use crate::api::openai::failed;
 use crate::api::reply;
 use crate::app::Shared;
 use crate::desk::Stop;
-use crate::divided::{Divided, restored};
+use crate::divided::{self, Divided, restored};
 use crate::language::Language;
 use crate::models::Model;
 use crate::problem::Problem;
@@ -121,9 +121,7 @@ pub(super) async fn answer(
 ) -> Result<Response, Problem> {
     let options = options(&app, &model, &wanted)?;
     let (reader, limits) = (Arc::clone(&model), app.config.limits);
-    // What was sent of a stream cannot be changed.
-    let keep_placeables = !wanted.stream;
-    let how = Segmentation { keep_placeables, ..model.pipeline().segmentation(Split::Sentences) };
+    let how = model.pipeline().segmentation(Split::Sentences);
     let read = move |stop: &Stop| {
         let most = limits.most_texts();
         let texts = vec![text_of(&reader, turns)?];
@@ -139,6 +137,8 @@ pub(super) async fn answer(
     answers.send(send)?;
     if wanted.stream {
         let pieces = Pieces {
+            model: Arc::clone(&model),
+            client,
             head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
             text: texts.into_iter().next().map(|text| text.divided).unwrap_or_default(),
             done: vec![None; count],
@@ -150,7 +150,7 @@ pub(super) async fn answer(
         };
         return Ok(sse::response(app, visit, answers, count, pieces));
     }
-    let found = restored(&model, client, &texts, answers.all(count).await?).await?;
+    let found = restored(&model, client, &divided::sentences(&texts), answers.all(count).await?).await?;
     let write = move |_: &Stop| {
         let text = texts.into_iter().next().map(|text| text.divided).unwrap_or_default();
         let whole = joined::join(&text, &found);
@@ -170,6 +170,8 @@ fn reason(finished: bool) -> &'static str {
 
 /// The events of a stream: sentence by sentence, since text that was sent cannot be changed.
 struct Pieces {
+    model: Arc<Model>,
+    client: Client,
     head: Head,
     text: document::Divided,
     /// The translations of the sentences.
@@ -204,7 +206,9 @@ impl Telling<Translation> for Pieces {
     }
 
     async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
-        let Some(best) = result.hypotheses.into_iter().next() else {
+        let sentence = &self.text.sentences()[number];
+        let restored = restored(&self.model, self.client, &[sentence], vec![result]).await?;
+        let Some(best) = restored.into_iter().flat_map(|one| one.hypotheses).next() else {
             return Ok(Vec::new());
         };
         self.usage.completion += best.tokens.len();
