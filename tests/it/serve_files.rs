@@ -8,8 +8,8 @@ use crate::serve_translate::lines;
 use crate::support::http::{Reply, get, post, post_with};
 use crate::support::serving::{Running, config, until};
 
-/// Sends a form with a file and fields.
-fn upload(address: SocketAddr, path: &str, (name, content): (&str, &str), fields: &[(&str, &str)]) -> Reply {
+/// The head and the body of a form with a file and fields.
+fn form((name, content): (&str, &str), fields: &[(&str, &str)]) -> (&'static str, String) {
     let mut body = String::new();
     for (field, value) in fields {
         body += &format!("--X\r\nContent-Disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n");
@@ -17,7 +17,12 @@ fn upload(address: SocketAddr, path: &str, (name, content): (&str, &str), fields
     body += &format!(
         "--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: text/plain\r\n\r\n{content}\r\n--X--\r\n"
     );
-    post_with(address, path, "Content-Type: multipart/form-data; boundary=X\r\n", &body)
+    ("Content-Type: multipart/form-data; boundary=X\r\n", body)
+}
+
+fn upload(address: SocketAddr, path: &str, file: (&str, &str), fields: &[(&str, &str)]) -> Reply {
+    let (head, body) = form(file, fields);
+    post_with(address, path, head, &body)
 }
 
 fn srt(text: &str) -> String {
@@ -60,6 +65,15 @@ fn files_are_translated_by_all_apis() {
     // It is released.
     post(address, &format!("{status}/result"), &key).expect(404);
 
+    // A long name keeps its end, and the address its scheme.
+    let (name, fields) = (format!("{}.srt", "a".repeat(400)), [("source", "en"), ("target", "de")]);
+    let (head, body) = form((&name, &source), &fields);
+    let found = post_with(address, "/translate_file", &format!("{head}X-Forwarded-Proto: https\r\n"), &body);
+    let url = found.expect(200)["translatedFileUrl"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix("https://localhost").unwrap();
+    let file = get(address, path);
+    assert!(file.header("content-disposition").unwrap().ends_with("aaa.srt"), "{file:?}");
+
     let settings = get(address, "/frontend/settings").expect(200);
     assert_eq!(settings["filesTranslation"], true);
     assert!(settings["supportedFilesFormat"].as_array().unwrap().contains(&json!(".srt")));
@@ -93,7 +107,7 @@ fn wrong_files_are_refused() {
     assert_eq!(reply.status, 400, "{reply:?}");
     let reply = post_with(address, "/translate_file", "Content-Type: text/plain\r\n", "x");
     assert_eq!(reply.status, 415, "{reply:?}");
-    let form = "Content-Type: multipart/form-data; boundary=X\r\n";
+    let (form, _) = form(("", ""), &[]);
     for body in ["", "--X", "--X\r\nContent-Disposition: form-data; name=\"file\"", "--X--\r\n", "x"] {
         let reply = post_with(address, "/translate_file", form, body);
         assert_eq!(reply.status, 400, "{body}: {reply:?}");
@@ -103,6 +117,9 @@ fn wrong_files_are_refused() {
         .collect();
     let reply = post_with(address, "/translate_file", form, &format!("{many}--X--\r\n"));
     assert!(reply.status == 400 && reply.body.contains("fields"), "{reply:?}");
+    let two = "--X\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n1\r\n";
+    let reply = post_with(address, "/translate_file", form, &format!("{two}{two}--X--\r\n"));
+    assert!(reply.status == 400 && reply.body.contains("more than one file"), "{reply:?}");
     get(address, "/download_file/unknown.txt").expect(404);
 }
 
@@ -119,6 +136,16 @@ fn languages_are_those_of_the_models() {
     assert_eq!(detect("/detect", json!({"q": english}))[0]["language"], "en");
     assert_eq!(detect("/api/detect", json!({"text": german}))["language"], "de");
     assert_eq!(detect("/api/detect", json!({"text": english}))["language"], "en");
+    // A script that no model reads.
+    let thai = detect("/detect", json!({"q": "ผู้ชายคนหนึ่งเดินไปตามถนนกับสุนัขของเขา"}));
+    assert_eq!((thai.as_array().unwrap().len(), &thai[0]["confidence"]), (1, &json!(0.0)));
+    // Markup is not the language of a file, nor of a text with markup.
+    let tags = "<em class=\"the children and their mother with the book of the teacher\">".repeat(20);
+    let page =
+        format!("{tags}<p>Le vieux professeur donne un livre aux enfants et rentre lentement chez lui.</p>");
+    assert_eq!(detect("/api/detect", json!({"text": page, "name": "a.html"}))["language"], "fr");
+    let asked = json!({"q": page, "source": "auto", "target": "de", "format": "html"});
+    assert_eq!(detect("/translate", asked)["detectedLanguage"]["language"], "fr");
     for short in ["", "12:30", "ok"] {
         assert_eq!(detect("/api/detect", json!({"text": short}))["language"], Value::Null);
     }
@@ -164,6 +191,9 @@ fn placeables_and_probabilities() {
     let chat = json!({"model": "en-de", "messages": [{"role": "user", "content": inside}]});
     let answer = post(address, "/v1/chat/completions", &chat).expect(200);
     assert_eq!(answer["choices"][0]["message"]["content"], json!(text));
+    let chat = json!({"model": "en-de", "stream": true, "messages": [{"role": "user", "content": inside}]});
+    let stream = post(address, "/v1/chat/completions", &chat);
+    assert!(stream.body.contains(&json!({"content": text}).to_string()), "{stream:?}");
     for (path, asked, place) in [
         ("/translate", json!({"q": inside, "source": "en", "target": "de"}), "/translatedText"),
         (

@@ -108,8 +108,8 @@ const OTHERS: [&str; 22] = [
     BRACE,
 ];
 
-/// What may be in a pair of braces: nothing, a name or a few (`{first name}`), a number or name and its format
-/// (`{0:.2f}`, `{d:%Y-%m-%d}`, `{0,10:N2}`), or a style of subtitles.
+/// What may be in a pair of braces: nothing, a name or a few (`{first name}`), a number or name and its
+/// format (`{0:.2f}`, `{d:%Y-%m-%d}`, `{0,10:N2}`), or a style of subtitles.
 const IN_BRACES: [&str; 4] = [
     r"\s*[\w$.:\[\]!\\&<>+#'-]*\s*",
     r"\s*[^\W\d]\w*(?:[ -]\w+){1,2}\s*",
@@ -117,8 +117,11 @@ const IN_BRACES: [&str; 4] = [
     r"\\[^{}\n]*",
 ];
 
-/// The beginning of a message with forms by number or gender, which ICU's formatter reads.
-const FORMS: &str = r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
+/// The beginning of an argument with its type, which ICU's formatter reads.
+const TYPED: &str = r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
+
+/// The beginning of a message with forms by number or gender.
+const FORMS: &str = r"^\s*\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,";
 
 /// A marker of a list at the beginning of a line, and the blanks after it.
 const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}[.)]|[a-z]\)|[ivx]{1,4}\)|\((?:[a-z]|\d{1,3}|[ivx]{1,4})\))[^\S\n]+";
@@ -131,8 +134,10 @@ static ALL: LazyLock<Regex> = LazyLock::new(|| {
 
 static INSIDE: LazyLock<Regex> = LazyLock::new(|| {
     let inside = IN_BRACES.join("|");
-    Regex::new(&format!("^(?:{inside})$|{FORMS}")).expect("the patterns are valid")
+    Regex::new(&format!("^(?:{inside})$|{TYPED}")).expect("the patterns are valid")
 });
+
+static WITH_FORMS: LazyLock<Regex> = LazyLock::new(|| Regex::new(FORMS).expect("the pattern is valid"));
 
 static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(MARKER).expect("the pattern is valid"));
 
@@ -162,6 +167,25 @@ pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut found: Vec<_> = ranges.into_iter().map(|range| Placeable { range, kind: Kind::Other }).collect();
     pair(text, &mut found);
+    found
+}
+
+/// The texts of the forms of `text`, if it is a message with forms as a whole.
+pub(super) fn forms(text: &str) -> Vec<Range<usize>> {
+    if !WITH_FORMS.is_match(text) {
+        return Vec::new();
+    }
+    let Braces(pairs) = Braces::new(text);
+    let start = text.len() - text.trim_start().len();
+    let end = pairs.get(&start).copied();
+    let Some(end) = end.filter(|end| text[end + 1..].trim().is_empty()) else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut at = start + 1;
+    while let Some(open) = text[at..end].find('{').map(|place| at + place) {
+        let Some(&close) = pairs.get(&open) else { return Vec::new() };
+        found.push(open + 1..close);
+        at = close + 1;
+    }
     found
 }
 
@@ -204,8 +228,8 @@ fn matches(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True if the percent sign at the beginning of `text[range]` belongs to a number before it: "50%" and a letter
-/// after it are no placeholder, nor are "50 %" and a word without a blank.
+/// True if the percent sign at the beginning of `text[range]` belongs to a number before it: "50%" and a
+/// letter after it are no placeholder, nor are "50 %" and a word without a blank.
 fn is_percentage(text: &str, range: &Range<usize>) -> bool {
     let before = &text[..range.start];
     let in_word = text[range.end..].starts_with(char::is_alphabetic);

@@ -6,11 +6,12 @@ use attentive_base::ignorable::without_ignorable;
 
 use super::divide::{Piece, Segmentation, flat, pieces, trim};
 use super::markup::{Builder, Form, Run};
-use super::placeables::{Kind, Markers, Placeable, find, pair};
+use super::placeables::{Kind, Markers, Placeable, find, forms, pair};
 use super::tags::Tag;
 use super::{Document, Part, Segment, Split, html};
 
-/// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within it.
+/// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within
+/// it.
 const MASK: char = '\u{1}';
 
 /// A segment and its place in a text.
@@ -37,6 +38,33 @@ pub(super) fn append(
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
 ) {
+    append_at(0, source, how, form, fits, segments, parts);
+}
+
+/// The depth of messages in forms of others, whose forms are no longer translated.
+const DEEPEST: usize = 8;
+
+fn append_at(
+    nested: usize,
+    source: &str,
+    how: Segmentation,
+    form: Form,
+    fits: &dyn Fn(&str) -> bool,
+    segments: &mut Vec<Segment>,
+    parts: &mut Vec<Part>,
+) {
+    if how.keep_placeables && nested < DEEPEST {
+        let forms = forms(source);
+        if !forms.is_empty() {
+            let mut kept = 0;
+            for Range { start, end } in forms {
+                Part::keep(parts, &form.escaped(&source[kept..start]));
+                append_at(nested + 1, &source[start..end], how, form, fits, segments, parts);
+                kept = end;
+            }
+            return Part::keep(parts, &form.escaped(&source[kept..]));
+        }
+    }
     let mut kept = 0;
     for Found { range, segment, run } in found(source, how, form, fits) {
         Part::keep(parts, &form.escaped(&source[kept..range.start]));
@@ -102,8 +130,8 @@ fn without_outer(source: &str, mut range: Range<usize>, placeables: &[Placeable]
     trim(source, range)
 }
 
-/// A text as its sentences are read: without inline tags, with line breaks in place of tags of blocks, and with
-/// [`MASK`] in place of other placeables.
+/// A text as its sentences are read: without inline tags, with line breaks in place of tags of blocks, and
+/// with [`MASK`] in place of other placeables.
 struct Bare {
     text: String,
     /// The places at which tags were between two other characters.

@@ -32,8 +32,8 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    /// Takes tag `number`, and returns the number of the start tag that it ends. Only tags at the same `depth`
-    /// of other markup belong together.
+    /// Takes tag `number`, and returns the number of the start tag that it ends. Only tags at the same
+    /// `depth` of other markup belong together.
     pub(super) fn take(&mut self, number: usize, tag: Tag<'a>, depth: usize) -> Option<usize> {
         /// Deeper ones are tags by themselves.
         const DEEPEST: usize = 64;

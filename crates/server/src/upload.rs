@@ -89,8 +89,8 @@ pub(super) fn format_of(field: &str, name: &str) -> Result<FileFormat, Problem> 
     extension.parse().map_err(unknown)
 }
 
-/// The last part of a path of any system, without characters that headers may not have; of a long one the end,
-/// which tells the format.
+/// The last part of a path of any system, without characters that headers may not have; of a long one the
+/// end, which tells the format.
 fn base_name(path: &str) -> String {
     const LONGEST: usize = 255;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();

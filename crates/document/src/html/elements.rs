@@ -42,8 +42,8 @@ pub(crate) fn begins_block(markup: &str) -> bool {
     declares || Tag::read(markup).is_some_and(|tag| is_hidden(&tag.name.to_ascii_lowercase()))
 }
 
-/// True for an element, in any case, that is kept if it has no letters: the number of a footnote, an exponent.
-/// Others, such as the number in a chemical formula, are read with the letters around them.
+/// True for an element, in any case, that is kept if it has no letters: the number of a footnote, an
+/// exponent. Others, such as the number in a chemical formula, are read with the letters around them.
 pub(crate) fn is_note(name: &str) -> bool {
     name.eq_ignore_ascii_case("sup")
 }

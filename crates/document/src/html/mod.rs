@@ -43,8 +43,8 @@ pub(super) fn keeps(tag: &str) -> bool {
     matches!(first, Some(Token { kind: Kind::Start(start), .. }) if start.is_kept())
 }
 
-/// The number of tags of blocks before each token, without those in elements that are kept as they are, with no
-/// tag in them that asks for translation.
+/// The number of tags of blocks before each token, without those in elements that are kept as they are, with
+/// no tag in them that asks for translation.
 fn blocks_before(tokens: &[Token], translated: &[usize]) -> Vec<usize> {
     let (mut count, mut kept_until) = (0, 0);
     let counts = tokens.iter().enumerate().map(|(number, token)| {

@@ -246,8 +246,8 @@ impl Builder {
         self.see();
     }
 
-    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and nothing else is in
-    /// it: around nothing, a model would leave them out.
+    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and nothing else is
+    /// in it: around nothing, a model would leave them out.
     fn enclose(&mut self, c: char) -> bool {
         let touches = self.between.as_ref().is_some_and(|between| {
             matches!(between.sides.before, Side::Mark(mark) if self.text.ends_with(mark)) && !self.blank

@@ -109,6 +109,31 @@ fn strings_of_json_are_translated_and_keys_are_not() {
     );
 }
 
+/// Messages with forms, each of which is a text.
+#[test]
+fn forms_of_messages_are_translated() {
+    let message = "{n, plural, offset:1 one {# man walks.} other {{g, select, f {she} other {they {x}}}}}";
+    let shouted = "{n, plural, offset:1 one {# MAN WALKS.} other {{g, select, f {SHE} other {THEY {x}}}}}";
+    check(
+        FileFormat::Json,
+        &format!("{{\"a\": \"{message}\"}}"),
+        &["man walks.", "she", "they"],
+        &format!("{{\"a\": \"{shouted}\"}}"),
+    );
+    let po = format!("msgid \"{message}\"\nmsgstr \"\"\n");
+    check(
+        FileFormat::Po,
+        &po,
+        &["man walks.", "she", "they"],
+        &po.replace("\"\"", &format!("\"{shouted}\"")),
+    );
+    // Within a sentence, and unbalanced.
+    check(FileFormat::Json, &format!("[\"a {message}\"]"), &["a"], &format!("[\"A {message}\"]"));
+    check(FileFormat::Json, "[\"{n, plural, one {a\"]", &["{n, plural, one {a"], "[\"{N, PLURAL, ONE {A\"]");
+    let deep = format!("[\"{}a{}\"]", "{n,plural,other{".repeat(30_000), "}}".repeat(30_000));
+    assert_eq!(read(&deep, FileFormat::Json).render(&[]), deep);
+}
+
 #[test]
 fn targets_of_xliff_are_filled_where_they_are_empty() {
     check(
