@@ -3,23 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A recurrent cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CellKind {
-    /// A simple recurrent network: h' = tanh(W x + U h + b) (Elman 1990).
-    Rnn,
-    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
-    Lstm,
-    /// An LSTM with coupled input and forget gates: i = 1 − f (Greff et al. 2017).
-    CoupledLstm,
-    /// Gated recurrent units (Cho et al. 2014).
-    Gru,
-    /// Simpler simple recurrent units (Kim et al. 2019, section 3.2). They have no hidden weights, so no
-    /// matrix product depends on the previous position.
-    Ssru,
-}
-
 /// Attention of a recurrent decoder to the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -47,18 +30,6 @@ pub enum NormPosition {
     Pre,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NormKind {
-    /// Layer normalization (Ba et al. 2016), with a gain and a bias for each feature.
-    Layer,
-    /// Root mean square normalization (Zhang and Sennrich 2019), with a gain for each feature.
-    Rms,
-    /// The variant of some tutorials: (x − mean) / (unbiased standard deviation + ε), with one gain and one
-    /// bias for all features.
-    Scalar,
-}
-
 /// Position of dropout around a sublayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -68,20 +39,6 @@ pub enum DropoutPosition {
     Sublayer,
     /// After the residual and the norm.
     AfterNorm,
-}
-
-/// Activation function of the feed-forward networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ActivationKind {
-    /// max(0, x), as in *Attention Is All You Need*.
-    Relu,
-    /// x·Φ(x), the Gaussian error linear unit.
-    Gelu,
-    /// The tanh approximation of GELU (Hendrycks and Gimpel 2016), as in GPT-2.
-    GeluTanh,
-    /// x·σ(x), the sigmoid linear unit.
-    Silu,
 }
 
 /// Encoding of positions.

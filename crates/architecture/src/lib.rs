@@ -19,9 +19,11 @@ mod transformer;
 
 pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
 pub use attentive_base::body::Body;
+pub use attentive_kernels::nonlinearity::ActivationKind;
+pub use attentive_kernels::norm::NormKind;
+pub use attentive_kernels::recurrent::CellKind;
 pub use choices::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
-    Pooling, Positions, TieEmbeddings,
+    AttentionKind, DropoutPosition, Init, LabelLayer, NormPosition, Pooling, Positions, TieEmbeddings,
 };
 pub use feed_forward::FeedForward;
 pub use head::{Head, Labels, Transform, Vocabulary};

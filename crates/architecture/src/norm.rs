@@ -13,19 +13,11 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// True if the norm has a bias besides its gain.
-    pub fn has_bias(&self) -> bool {
-        self.kind != NormKind::Rms
-    }
-
     pub(super) fn lay_out(&self, name: &str, d: usize, layout: &mut Layout) {
-        let width = match self.kind {
-            NormKind::Layer | NormKind::Rms => d,
-            NormKind::Scalar => 1,
-        };
+        let width = self.kind.width(d);
         layout.at(name, |layout| {
             layout.add("gain", [width], Start::Constant(1.0));
-            if self.has_bias() {
+            if self.kind.has_bias() {
                 layout.add("bias", [width], Start::Constant(0.0));
             }
         });

@@ -49,46 +49,24 @@ pub enum InitialState {
     Encoder,
 }
 
-impl CellKind {
-    /// Returns the number of gates, including the candidate.
-    pub fn gates(self) -> usize {
-        match self {
-            Self::Rnn => 1,
-            Self::Lstm => 4,
-            Self::CoupledLstm | Self::Gru => 3,
-            Self::Ssru => 2,
+/// Parameters of one direction of a layer from `d_in` to `d` features.
+pub(super) fn lay_out_cell(cell: CellKind, d_in: usize, d: usize, layout: &mut Layout) {
+    let (gates, open) = (cell.gates() * d, cell.forget_gate());
+    match cell {
+        // The candidate has no bias, and no map reads the previous state (Kim et al. 2019).
+        CellKind::Ssru => {
+            layout.at("forget", |layout| {
+                layout.add("weight", [d, d_in], Start::Weight);
+                layout.add("bias", [d], Start::GateBias { d, open });
+            });
+            layout.linear("input", d_in, d, false);
         }
-    }
-
-    /// Returns the index of the forget gate, which starts open so that the state is kept at first (Jozefowicz
-    /// et al. 2015).
-    pub fn forget_gate(self) -> Option<usize> {
-        match self {
-            Self::Lstm => Some(1),
-            Self::CoupledLstm | Self::Ssru => Some(0),
-            Self::Rnn | Self::Gru => None,
-        }
-    }
-
-    /// Parameters of one direction of a layer from `d_in` to `d` features.
-    pub(super) fn lay_out(self, d_in: usize, d: usize, layout: &mut Layout) {
-        let (gates, open) = (self.gates() * d, self.forget_gate());
-        match self {
-            // The candidate has no bias, and no map reads the previous state (Kim et al. 2019).
-            Self::Ssru => {
-                layout.at("forget", |layout| {
-                    layout.add("weight", [d, d_in], Start::Weight);
-                    layout.add("bias", [d], Start::GateBias { d, open });
-                });
-                layout.linear("input", d_in, d, false);
-            }
-            _ => {
-                layout.at("input", |layout| {
-                    layout.add("weight", [gates, d_in], Start::Weight);
-                    layout.add("bias", [gates], Start::GateBias { d, open });
-                });
-                layout.linear("hidden", d, gates, true);
-            }
+        _ => {
+            layout.at("input", |layout| {
+                layout.add("weight", [gates, d_in], Start::Weight);
+                layout.add("bias", [gates], Start::GateBias { d, open });
+            });
+            layout.linear("hidden", d, gates, true);
         }
     }
 }
@@ -102,7 +80,7 @@ impl RecurrentEncoder {
                 let d_in = if number == 0 { self.d_in } else { self.d_hidden };
                 layout.at(number, |layout| {
                     for direction in directions {
-                        layout.at(direction, |layout| self.cell.lay_out(d_in, d, layout));
+                        layout.at(direction, |layout| lay_out_cell(self.cell, d_in, d, layout));
                     }
                 });
             }
@@ -116,7 +94,7 @@ impl RecurrentDecoder {
         layout.at("layers", |layout| {
             for number in 0..self.n_layers {
                 let d_in = if number == 0 { d_model } else { d };
-                layout.at(number, |layout| self.cell.lay_out(d_in, d, layout));
+                layout.at(number, |layout| lay_out_cell(self.cell, d_in, d, layout));
             }
         });
         let gates = self.cell.gates() * d;

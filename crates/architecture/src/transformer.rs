@@ -1,6 +1,7 @@
 //! Transformer stacks.
 
 use super::layout::Layout;
+use super::recurrent::lay_out_cell;
 use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPosition};
 
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
@@ -75,7 +76,7 @@ impl TransformerStack {
                 attention.lay_out("self_attention", [d, d], n_sublayers, layout);
             }
             SelfMixing::Recurrent(cell) => {
-                layout.at("self_attention", |layout| cell.lay_out(d, d, layout));
+                layout.at("self_attention", |layout| lay_out_cell(*cell, d, d, layout));
             }
         }
         residual("self_attention_residual", layout);

@@ -207,26 +207,26 @@ impl Device for Cpu {
         norm::residual_norm_backward(norm, dropout, of(sum), gain, grad, gradients, to(dy));
     }
 
-    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
+    fn nonlinear(&self, f: ActivationKind, x: &Buffer, out: &mut Buffer) {
         match f {
             // With the error function of `libm`, so that runs go on with the same bits.
-            Nonlinearity::Gelu => nonlinearity::exact_gelu(of(x), to(out)),
+            ActivationKind::Gelu => nonlinearity::exact_gelu(of(x), to(out)),
             f => nonlinearity::nonlinear(f, of(x), to(out)),
         }
     }
 
-    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn nonlinear_backward(&self, f: ActivationKind, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         match f {
-            Nonlinearity::Gelu => nonlinearity::exact_gelu_backward(of(x), of(grad), to(dx)),
+            ActivationKind::Gelu => nonlinearity::exact_gelu_backward(of(x), of(grad), to(dx)),
             f => nonlinearity::nonlinear_backward(f, of(x), of(grad), to(dx)),
         }
     }
 
-    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer) {
+    fn gated(&self, f: ActivationKind, d: usize, x: &Buffer, out: &mut Buffer) {
         nonlinearity::gated(f, d, of(x), to(out));
     }
 
-    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn gated_backward(&self, f: ActivationKind, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         nonlinearity::gated_backward(f, d, of(x), of(grad), to(dx));
     }
 

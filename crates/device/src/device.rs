@@ -151,16 +151,16 @@ pub trait Device: Debug + Sync {
     );
 
     /// `out` = f(`x`)
-    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer);
+    fn nonlinear(&self, f: ActivationKind, x: &Buffer, out: &mut Buffer);
 
     /// The gradient of [`Device::nonlinear`].
-    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer);
+    fn nonlinear_backward(&self, f: ActivationKind, x: &Buffer, grad: &Buffer, dx: &mut Buffer);
 
     /// `out` = f(a) ⊙ b, rows of width `d`, for the halves a and b of each row of `x`.
-    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer);
+    fn gated(&self, f: ActivationKind, d: usize, x: &Buffer, out: &mut Buffer);
 
     /// The gradient of [`Device::gated`].
-    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer);
+    fn gated_backward(&self, f: ActivationKind, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer);
 
     /// `out` = tanh(`x`)
     fn tanh(&self, x: &Buffer, out: &mut Buffer);

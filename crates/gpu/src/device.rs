@@ -180,19 +180,19 @@ impl Device for Gpu {
         norm::residual_norm_backward(&mut self.record(), call, sum, gain, grad, gradients, dy);
     }
 
-    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
+    fn nonlinear(&self, f: ActivationKind, x: &Buffer, out: &mut Buffer) {
         nonlinearity::nonlinear(&mut self.record(), f, x, out);
     }
 
-    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn nonlinear_backward(&self, f: ActivationKind, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         nonlinearity::nonlinear_backward(&mut self.record(), f, [x, grad], dx);
     }
 
-    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer) {
+    fn gated(&self, f: ActivationKind, d: usize, x: &Buffer, out: &mut Buffer) {
         nonlinearity::gated(&mut self.record(), f, d, x, out);
     }
 
-    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn gated_backward(&self, f: ActivationKind, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         nonlinearity::gated_backward(&mut self.record(), f, d, [x, grad], dx);
     }
 

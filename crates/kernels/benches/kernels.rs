@@ -121,11 +121,11 @@ mod self_attention {
 
 #[divan::bench_group(sample_count = 20, counters = [ItemsCount::new(ROWS * D)])]
 mod residual {
-    use attentive_kernels::norm::{Norm, NormCall, NormGradients, residual_norm, residual_norm_backward};
+    use attentive_kernels::norm::{NormCall, NormGradients, NormKind, residual_norm, residual_norm_backward};
 
     use super::*;
 
-    const CALL: NormCall = NormCall { kind: Norm::Layer, rows: ROWS, d: D, epsilon: 1e-5 };
+    const CALL: NormCall = NormCall { kind: NormKind::Layer, rows: ROWS, d: D, epsilon: 1e-5 };
 
     #[divan::bench]
     fn forward(bencher: Bencher<'_, '_>) {

@@ -6,7 +6,7 @@ use attentive_kernels::Lengths;
 use attentive_kernels::gemm::Float;
 use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
-    Cell, Direction, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
+    CellKind, Direction, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
     recurrent, recurrent_backward,
 };
 use divan::Bencher;
@@ -29,7 +29,7 @@ fn numbers(len: usize) -> Vec<f32> {
     (0..len).map(|i| (i % 23) as f32 / 23.0 - 0.5).collect()
 }
 
-fn call(cell: Cell, precision: Float, lengths: &Lengths) -> RecurrentCall<'_> {
+fn call(cell: CellKind, precision: Float, lengths: &Lengths) -> RecurrentCall<'_> {
     RecurrentCall { cell, direction: Direction::Forward, lengths, d: D, precision }
 }
 
@@ -102,10 +102,10 @@ fn operations(call: RecurrentCall<'_>) -> usize {
 mod layer {
     use super::*;
 
-    const CELLS: [Cell; 4] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru];
+    const CELLS: [CellKind; 4] = [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru];
 
     #[divan::bench(args = CELLS)]
-    fn forward(bencher: Bencher<'_, '_>, cell: Cell) {
+    fn forward(bencher: Bencher<'_, '_>, cell: CellKind) {
         let lengths = Lengths::full(BATCH, LEN);
         let call = call(cell, Float::F32, &lengths);
         let (mut layer, mut out) = (Layer::new(call), numbers(ROWS * cell.states() * D));
@@ -115,7 +115,7 @@ mod layer {
     }
 
     #[divan::bench(args = CELLS)]
-    fn backward(bencher: Bencher<'_, '_>, cell: Cell) {
+    fn backward(bencher: Bencher<'_, '_>, cell: CellKind) {
         let lengths = Lengths::full(BATCH, LEN);
         let call = call(cell, Float::F32, &lengths);
         let states = numbers(ROWS * cell.states() * D);
@@ -146,7 +146,7 @@ mod both_directions {
         [Direction::Forward, Direction::Backward].map(|direction| RecurrentCall {
             direction,
             d,
-            ..call(Cell::Lstm, precision, lengths)
+            ..call(CellKind::Lstm, precision, lengths)
         })
     }
 
@@ -182,7 +182,7 @@ fn step_of_lstm(bencher: Bencher<'_, '_>, batch: usize) {
     let lengths = Lengths::full(batch, 1);
     let (projected, weight) = (numbers(batch * 4 * D), numbers(4 * D * D));
     let (initial, mut states) = (numbers(batch * 2 * D), numbers(batch * 2 * D));
-    let call = call(Cell::Lstm, Float::F32, &lengths);
+    let call = call(CellKind::Lstm, Float::F32, &lengths);
     bencher.counter(ItemsCount::new(2 * batch * 4 * D * D)).bench_local(|| {
         let forward = RecurrentForward {
             call,
@@ -209,12 +209,12 @@ mod attentive_layer {
 
     const D_VALUE: usize = 2 * D;
 
-    const CASES: [(Cell, Float); 3] =
-        [(Cell::Gru, Float::F32), (Cell::Lstm, Float::F32), (Cell::Lstm, Float::Bf16)];
+    const CASES: [(CellKind, Float); 3] =
+        [(CellKind::Gru, Float::F32), (CellKind::Lstm, Float::F32), (CellKind::Lstm, Float::Bf16)];
 
     /// Inputs of the layer.
     struct Layer {
-        cell: Cell,
+        cell: CellKind,
         precision: Float,
         lengths: Lengths,
         projected: Vec<f32>,
@@ -228,7 +228,7 @@ mod attentive_layer {
     }
 
     impl Layer {
-        fn new((cell, precision): (Cell, Float)) -> Self {
+        fn new((cell, precision): (CellKind, Float)) -> Self {
             let gates = cell.gates() * D;
             Self {
                 cell,
@@ -277,7 +277,7 @@ mod attentive_layer {
     }
 
     #[divan::bench(args = CASES)]
-    fn forward(bencher: Bencher<'_, '_>, case: (Cell, Float)) {
+    fn forward(bencher: Bencher<'_, '_>, case: (CellKind, Float)) {
         let layer = Layer::new(case);
         let [mut out, mut weights, mut kept] = layer.results();
         bencher.bench_local(|| {
@@ -288,7 +288,7 @@ mod attentive_layer {
     }
 
     #[divan::bench(args = CASES)]
-    fn backward(bencher: Bencher<'_, '_>, case: (Cell, Float)) {
+    fn backward(bencher: Bencher<'_, '_>, case: (CellKind, Float)) {
         let layer = Layer::new(case);
         let [out, weights, kept] = layer.results();
         let grad = numbers(out.len());

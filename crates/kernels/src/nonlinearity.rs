@@ -6,16 +6,18 @@ use crate::area::assert_shape;
 use crate::parallel::{for_chunks, for_row_chunks};
 use crate::simd::{exp_nonpositive, sigmoid};
 
-/// An activation function.
+/// Activation function of the feed-forward networks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nonlinearity {
-    /// max(0, x).
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+pub enum ActivationKind {
+    /// max(0, x), as in *Attention Is All You Need*.
     Relu,
-    /// x Φ(x), where Φ is the distribution function of the standard normal (Hendrycks and Gimpel 2016).
+    /// x·Φ(x), the Gaussian error linear unit.
     Gelu,
-    /// The tanh approximation of GELU, ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+    /// The tanh approximation of GELU (Hendrycks and Gimpel 2016), as in GPT-2.
     GeluTanh,
-    /// x σ(x), also called swish.
+    /// x·σ(x), the sigmoid linear unit.
     Silu,
 }
 
@@ -23,7 +25,7 @@ pub enum Nonlinearity {
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+pub fn nonlinear(f: ActivationKind, x: &[f32], out: &mut [f32]) {
     for_chunks([x], out, |[x], out| values(f, x, out));
 }
 
@@ -31,7 +33,7 @@ pub fn nonlinear(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
 ///
 /// # Panics
 /// If the lengths differ.
-pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+pub fn nonlinear_backward(f: ActivationKind, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
     for_chunks([x, grad_out], dx, |[x, grad], dx| slopes(f, x, grad, dx));
 }
 
@@ -40,7 +42,7 @@ pub fn nonlinear_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut
 ///
 /// # Panics
 /// If a slice does not fit.
-pub fn gated(f: Nonlinearity, d: usize, x: &[f32], out: &mut [f32]) {
+pub fn gated(f: ActivationKind, d: usize, x: &[f32], out: &mut [f32]) {
     check(d, x, out);
     if d == 0 {
         return;
@@ -57,7 +59,7 @@ pub fn gated(f: Nonlinearity, d: usize, x: &[f32], out: &mut [f32]) {
 ///
 /// # Panics
 /// If a slice does not fit.
-pub fn gated_backward(f: Nonlinearity, d: usize, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+pub fn gated_backward(f: ActivationKind, d: usize, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
     check(d, x, grad_out);
     check(d, dx, grad_out);
     if d == 0 {
@@ -134,19 +136,19 @@ fn check(d: usize, x: &[f32], out: &[f32]) {
 macro_rules! for_function {
     ($f:ident, $of:ident => $loop:block) => {
         match $f {
-            Nonlinearity::Relu => {
+            ActivationKind::Relu => {
                 let $of = relu;
                 $loop
             }
-            Nonlinearity::Gelu => {
+            ActivationKind::Gelu => {
                 let $of = gelu;
                 $loop
             }
-            Nonlinearity::GeluTanh => {
+            ActivationKind::GeluTanh => {
                 let $of = gelu_tanh;
                 $loop
             }
-            Nonlinearity::Silu => {
+            ActivationKind::Silu => {
                 let $of = silu;
                 $loop
             }
@@ -155,7 +157,7 @@ macro_rules! for_function {
 }
 
 vectorized! {
-    fn values(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+    fn values(f: ActivationKind, x: &[f32], out: &mut [f32]) {
         for_function!(f, of => {
             for (out, &x) in out.iter_mut().zip(x) {
                 *out = of(x).0;
@@ -165,7 +167,7 @@ vectorized! {
 }
 
 vectorized! {
-    fn slopes(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+    fn slopes(f: ActivationKind, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
         for_function!(f, of => {
             for ((dx, &x), &grad) in dx.iter_mut().zip(x).zip(grad_out) {
                 *dx = grad * of(x).1;
@@ -175,7 +177,7 @@ vectorized! {
 }
 
 vectorized! {
-    fn gate_row(f: Nonlinearity, x: &[f32], out: &mut [f32]) {
+    fn gate_row(f: ActivationKind, x: &[f32], out: &mut [f32]) {
         let (a, b) = x.split_at(out.len());
         for_function!(f, of => {
             for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
@@ -186,7 +188,7 @@ vectorized! {
 }
 
 vectorized! {
-    fn gate_row_backward(f: Nonlinearity, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
+    fn gate_row_backward(f: ActivationKind, x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
         let (a, b) = x.split_at(grad_out.len());
         let (da, db) = dx.split_at_mut(grad_out.len());
         for_function!(f, of => {

@@ -12,22 +12,30 @@ use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::simd::sum_of;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Norm {
-    /// (x − mean) / √(variance + ε) · gain + bias with the biased variance (Ba et al. 2016); gain and bias
-    /// `[d]`.
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+pub enum NormKind {
+    /// Layer normalization (Ba et al. 2016), with a gain and a bias for each feature.
     Layer,
-    /// x / √(mean of x² + ε) · gain (Zhang and Sennrich 2019); gain `[d]`, no bias.
+    /// Root mean square normalization (Zhang and Sennrich 2019), with a gain for each feature.
     Rms,
-    /// (x − mean) / (unbiased standard deviation + ε) · gain + bias; one gain and one bias for all columns.
+    /// The variant of some tutorials: (x − mean) / (unbiased standard deviation + ε), with one gain and one
+    /// bias for all features.
     Scalar,
 }
 
-impl Norm {
-    fn gain_len(self, d: usize) -> usize {
+impl NormKind {
+    /// Returns the width of the gain, and of the bias, for rows of `d` features.
+    pub fn width(self, d: usize) -> usize {
         match self {
             Self::Layer | Self::Rms => d,
             Self::Scalar => 1,
         }
+    }
+
+    /// Returns true if the norm has a bias besides its gain.
+    pub fn has_bias(self) -> bool {
+        self != Self::Rms
     }
 }
 
@@ -35,7 +43,7 @@ impl Norm {
 #[derive(Clone, Copy, Debug)]
 pub struct NormCall {
     /// Kind of norm.
-    pub kind: Norm,
+    pub kind: NormKind,
     pub rows: usize,
     /// Columns.
     pub d: usize,
@@ -45,18 +53,18 @@ pub struct NormCall {
 impl NormCall {
     fn check(&self, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &[f32]) {
         let Self { kind, rows, d, .. } = *self;
-        assert!(kind != Norm::Rms || bias.is_none(), "{kind:?} has no bias");
+        assert!(kind != NormKind::Rms || bias.is_none(), "{kind:?} has no bias");
         assert_shape("x", x, [rows, d]);
         assert_shape("out", out, [rows, d]);
-        assert_shape("gain", gain, [kind.gain_len(d)]);
-        assert_shape_if_any("bias", bias, [kind.gain_len(d)]);
+        assert_shape("gain", gain, [kind.width(d)]);
+        assert_shape_if_any("bias", bias, [kind.width(d)]);
     }
 }
 
 /// `out` = the norm of each row of `x`, both `[rows, d]`.
 ///
 /// # Panics
-/// If a slice does not fit, or [`Norm::Rms`] is given a bias.
+/// If a slice does not fit, or [`NormKind::Rms`] is given a bias.
 pub fn norm(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &mut [f32]) {
     call.check(x, gain, bias, out);
     if call.d == 0 {
@@ -121,13 +129,13 @@ impl Statistics {
     #[inline(always)]
     fn of(call: NormCall, x: &[f32]) -> Self {
         let (kind, eps, d) = (call.kind, call.epsilon, x.len() as f32);
-        if kind == Norm::Rms {
+        if kind == NormKind::Rms {
             let square = sum_of(x, |x| x * x) / d;
             return Self { mean: 0.0, inverse: 1.0 / (square + eps).sqrt(), curvature: 1.0 };
         }
         let mean = sum_of(x, |x| x) / d;
         let squares = sum_of(x, |x| (x - mean) * (x - mean));
-        if kind == Norm::Layer {
+        if kind == NormKind::Layer {
             return Self { mean, inverse: 1.0 / (squares / d + eps).sqrt(), curvature: 1.0 };
         }
         let freedom = (d - 1.0).max(1.0);
@@ -143,7 +151,7 @@ vectorized! {
         for (out, &x) in out.iter_mut().zip(x) {
             *out = (x - mean) * inverse;
         }
-        if call.kind == Norm::Scalar {
+        if call.kind == NormKind::Scalar {
             let (gain, bias) = (gain[0], bias.map_or(0.0, |bias| bias[0]));
             for out in out.iter_mut() {
                 *out = *out * gain + bias;

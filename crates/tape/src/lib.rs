@@ -20,7 +20,7 @@ mod value;
 
 pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, Losses, pooled, rehearse};
 pub use attentive_kernels::gemm::{Activation, Float};
-pub use attentive_kernels::norm::Norm;
+pub use attentive_kernels::norm::NormKind;
 pub use backward::Gradients;
 pub use ops::*;
 pub use param::{DeferredParam, Param, ParamId, Pending, Rows};

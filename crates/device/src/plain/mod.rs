@@ -244,23 +244,23 @@ impl Device for Plain {
         put(dy, y);
     }
 
-    fn nonlinear(&self, f: Nonlinearity, x: &Buffer, out: &mut Buffer) {
+    fn nonlinear(&self, f: ActivationKind, x: &Buffer, out: &mut Buffer) {
         let value = |&x: &f64| reference::nonlinear(f, x)[0];
         put(out, of(x).iter().map(value).collect());
     }
 
-    fn nonlinear_backward(&self, f: Nonlinearity, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn nonlinear_backward(&self, f: ActivationKind, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         let slope = |(&x, &grad): (&f64, &f64)| grad * reference::nonlinear(f, x)[1];
         put(dx, of(x).iter().zip(of(grad)).map(slope).collect());
     }
 
-    fn gated(&self, f: Nonlinearity, d: usize, x: &Buffer, out: &mut Buffer) {
+    fn gated(&self, f: ActivationKind, d: usize, x: &Buffer, out: &mut Buffer) {
         let nothing = vec![0.0; out.len()];
         let [found, _] = reference::gated(f, d, of(x), &nothing);
         put(out, found);
     }
 
-    fn gated_backward(&self, f: Nonlinearity, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
+    fn gated_backward(&self, f: ActivationKind, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
         let [_, found] = reference::gated(f, d, of(x), of(grad));
         put(dx, found);
     }

@@ -105,13 +105,13 @@ impl Device for Rehearsal {
     ) {
     }
 
-    fn nonlinear(&self, _: Nonlinearity, _: &Buffer, _: &mut Buffer) {}
+    fn nonlinear(&self, _: ActivationKind, _: &Buffer, _: &mut Buffer) {}
 
-    fn nonlinear_backward(&self, _: Nonlinearity, _: &Buffer, _: &Buffer, _: &mut Buffer) {}
+    fn nonlinear_backward(&self, _: ActivationKind, _: &Buffer, _: &Buffer, _: &mut Buffer) {}
 
-    fn gated(&self, _: Nonlinearity, _: usize, _: &Buffer, _: &mut Buffer) {}
+    fn gated(&self, _: ActivationKind, _: usize, _: &Buffer, _: &mut Buffer) {}
 
-    fn gated_backward(&self, _: Nonlinearity, _: usize, _: &Buffer, _: &Buffer, _: &mut Buffer) {}
+    fn gated_backward(&self, _: ActivationKind, _: usize, _: &Buffer, _: &Buffer, _: &mut Buffer) {}
 
     fn tanh(&self, _: &Buffer, _: &mut Buffer) {}
 

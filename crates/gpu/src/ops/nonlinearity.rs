@@ -1,6 +1,6 @@
 //! Activation functions.
 
-use attentive_device::{Buffer, Nonlinearity};
+use attentive_device::{ActivationKind, Buffer};
 
 use crate::pipelines::{Kernel, kernels};
 use crate::queue::Binding::{Read, Write};
@@ -11,14 +11,14 @@ kernels!("../wgsl/nonlinearity.wgsl":
     NONLINEAR = "nonlinear", NONLINEAR_BACKWARD = "nonlinear_backward", GATED = "gated", GATED_BACKWARD = "gated_backward",
 );
 
-pub(crate) fn nonlinear(recording: &mut Recording<'_>, f: Nonlinearity, x: &Buffer, out: &Buffer) {
+pub(crate) fn nonlinear(recording: &mut Recording<'_>, f: ActivationKind, x: &Buffer, out: &Buffer) {
     assert_eq!(x.len(), out.len(), "an operand and its result");
     run(recording, NONLINEAR, f, 1, [x], out, out.len());
 }
 
 pub(crate) fn nonlinear_backward(
     recording: &mut Recording<'_>,
-    f: Nonlinearity,
+    f: ActivationKind,
     inputs: [&Buffer; 2],
     dx: &Buffer,
 ) {
@@ -26,14 +26,14 @@ pub(crate) fn nonlinear_backward(
     run(recording, NONLINEAR_BACKWARD, f, 1, inputs, dx, dx.len());
 }
 
-pub(crate) fn gated(recording: &mut Recording<'_>, f: Nonlinearity, d: usize, x: &Buffer, out: &Buffer) {
+pub(crate) fn gated(recording: &mut Recording<'_>, f: ActivationKind, d: usize, x: &Buffer, out: &Buffer) {
     assert_eq!(x.len(), 2 * out.len(), "an operand and its result");
     run(recording, GATED, f, d, [x], out, out.len());
 }
 
 pub(crate) fn gated_backward(
     recording: &mut Recording<'_>,
-    f: Nonlinearity,
+    f: ActivationKind,
     d: usize,
     [x, grad]: [&Buffer; 2],
     dx: &Buffer,
@@ -45,7 +45,7 @@ pub(crate) fn gated_backward(
 fn run<const N: usize>(
     recording: &mut Recording<'_>,
     kernel: Kernel,
-    f: Nonlinearity,
+    f: ActivationKind,
     d: usize,
     inputs: [&Buffer; N],
     out: &Buffer,
@@ -55,10 +55,10 @@ fn run<const N: usize>(
         return;
     }
     let f = match f {
-        Nonlinearity::Relu => 0u32,
-        Nonlinearity::Gelu => 1,
-        Nonlinearity::GeluTanh => 2,
-        Nonlinearity::Silu => 3,
+        ActivationKind::Relu => 0u32,
+        ActivationKind::Gelu => 1,
+        ActivationKind::GeluTanh => 2,
+        ActivationKind::Silu => 3,
     };
     let inputs = inputs.into_iter().map(Read);
     let bindings: Vec<_> = inputs.chain([Write(out)]).collect();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use attentive_device::{Buffer, NormCall, NormGradients, ResidualNormCall};
-use attentive_kernels::norm::Norm;
+use attentive_kernels::norm::NormKind;
 
 use super::dropout::dropout_add;
 use super::elementwise::fill;
@@ -26,9 +26,9 @@ fn source(_: usize) -> Cow<'static, str> {
 
 fn parameters(call: NormCall, has_bias: bool) -> [u32; 5] {
     let kind = match call.kind {
-        Norm::Layer => 0u32,
-        Norm::Rms => 1,
-        Norm::Scalar => 2,
+        NormKind::Layer => 0u32,
+        NormKind::Rms => 1,
+        NormKind::Scalar => 2,
     };
     words![call.rows, call.d, kind, has_bias, call.epsilon]
 }
@@ -98,7 +98,7 @@ pub(crate) fn norm_backward(
     let bindings = [Read(x), Read(gain), Read(grad), Write(gradients.x), Write(&statistics), Write(&of_rows)];
     recording.run(BACKWARD, &bindings, &parameters, grid(rows));
     let sums = |matrix, rows, columns, first, width| ColumnSums { rows, columns, matrix, first, width };
-    if kind == Norm::Scalar {
+    if kind == NormKind::Scalar {
         sums(&of_rows, rows, 1, 0, 2).write(recording, gradients.gain, false);
         if let Some(bias) = gradients.bias {
             sums(&of_rows, rows, 1, 1, 2).write(recording, bias, false);

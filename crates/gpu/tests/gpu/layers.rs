@@ -1,12 +1,12 @@
-use attentive_device::{Lengths, Nonlinearity, NormCall, NormGradients, ResidualNormCall};
-use attentive_kernels::norm::Norm;
+use attentive_device::{ActivationKind, Lengths, NormCall, NormGradients, ResidualNormCall};
+use attentive_kernels::norm::NormKind;
 
 use super::*;
 
 /// The width of the gain, and whether there is a bias.
 fn parameters(norm: NormCall) -> (usize, bool) {
-    let width = if norm.kind == Norm::Scalar { 1 } else { norm.d };
-    (width, norm.kind != Norm::Rms)
+    let width = if norm.kind == NormKind::Scalar { 1 } else { norm.d };
+    (width, norm.kind != NormKind::Rms)
 }
 
 /// Numbers whose mean is not 0.
@@ -49,7 +49,7 @@ pub(super) fn residual_norm_of(device: &dyn Device, call: ResidualNormCall) -> V
 #[test]
 fn norms() {
     for (rows, d) in [(1, 1), (3, 5), (70, 130), (5, 1000), (0, 4), (130, 64)] {
-        for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
+        for kind in [NormKind::Layer, NormKind::Rms, NormKind::Scalar] {
             let norm = NormCall { kind, rows, d, epsilon: 1e-5 };
             agree(&format!("{norm:?}"), |device| norm_of(device, norm));
             for dropout in [None, Some(dropout(0.3))] {
@@ -60,11 +60,11 @@ fn norms() {
     }
 }
 
-pub(super) const NONLINEARITIES: [Nonlinearity; 4] =
-    [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu];
+pub(super) const NONLINEARITIES: [ActivationKind; 4] =
+    [ActivationKind::Relu, ActivationKind::Gelu, ActivationKind::GeluTanh, ActivationKind::Silu];
 
 /// The function of a matrix `[rows, 2 · d]`, alone and as a gate, with gradients.
-pub(super) fn nonlinear_of(device: &dyn Device, f: Nonlinearity, rows: usize, d: usize) -> Vec<Buffer> {
+pub(super) fn nonlinear_of(device: &dyn Device, f: ActivationKind, rows: usize, d: usize) -> Vec<Buffer> {
     // Also where they are flat.
     let wide = |x: f32| 12.0 * x * x * x;
     let x: Buffer = Vec::from_iter(numbers(1, rows * 2 * d).into_iter().map(wide)).into();

@@ -4,11 +4,12 @@ use attentive_device::{
     RecurrentForward, RecurrentGradients, on,
 };
 use attentive_kernels::gemm::Float;
-use attentive_kernels::recurrent::{Cell, Direction};
+use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::*;
 
-pub(crate) const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
+pub(crate) const CELLS: [CellKind; 5] =
+    [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru];
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Which of the optional operands there are, which of the optional gradients are wanted, and how weights are

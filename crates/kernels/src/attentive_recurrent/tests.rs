@@ -2,11 +2,12 @@ mod case;
 
 use super::*;
 use crate::gemm::Float;
-use crate::recurrent::{Cell, Direction, RecurrentForward, RecurrentGradients, recurrent};
+use crate::recurrent::{CellKind, Direction, RecurrentForward, RecurrentGradients, recurrent};
 use crate::testing::{assert_same_on_all_pools, bits};
 use case::{Case, Sizes};
 
-const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
+const CELLS: [CellKind; 5] =
+    [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru];
 
 /// Results with one part per sequence, and whether that part has one row per position.
 const BY_SEQUENCE: [(usize, bool); 6] = [(0, true), (1, true), (2, true), (5, false), (8, false), (9, false)];
@@ -258,7 +259,7 @@ fn the_thread_count_changes_nothing() {
 #[test]
 #[should_panic(expected = "`context_weight` is [6, 3]")]
 fn a_weight_of_the_wrong_shape_is_refused() {
-    let mut case = Case::new(Cell::Gru, &[3], 3, (4, 2, 5, 3));
+    let mut case = Case::new(CellKind::Gru, &[3], 3, (4, 2, 5, 3));
     case.context_weight.pop();
     case.out();
 }

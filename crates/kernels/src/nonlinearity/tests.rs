@@ -2,8 +2,8 @@ use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_derivative, assert_same_on_all_pools, random, wide};
 
-const ALL: [Nonlinearity; 4] =
-    [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu];
+const ALL: [ActivationKind; 4] =
+    [ActivationKind::Relu, ActivationKind::Gelu, ActivationKind::GeluTanh, ActivationKind::Silu];
 
 #[test]
 fn values_and_derivatives_match_the_reference() {
@@ -29,7 +29,7 @@ fn exact_gelu_and_tanh_match_the_reference() {
     exact_gelu_backward(&x, &ones, &mut dx);
     let twin = |part: usize| -> Vec<f64> {
         let wide = wide(&x).into_iter();
-        wide.map(|x| reference::nonlinear(Nonlinearity::Gelu, x)[part]).collect()
+        wide.map(|x| reference::nonlinear(ActivationKind::Gelu, x)[part]).collect()
     };
     assert_close(&y, &twin(0), 5e-7, "GELU");
     assert_close(&dx, &twin(1), 1e-6, "derivative of GELU");
@@ -76,8 +76,8 @@ fn the_thread_count_changes_nothing() {
     let (x, grad) = (random(400 * 400, 1), random(400 * 200, 2));
     assert_same_on_all_pools(|| {
         let (mut out, mut dx) = (grad.clone(), x.clone());
-        gated(Nonlinearity::Gelu, 200, &x, &mut out);
-        gated_backward(Nonlinearity::Gelu, 200, &x, &grad, &mut dx);
+        gated(ActivationKind::Gelu, 200, &x, &mut out);
+        gated_backward(ActivationKind::Gelu, 200, &x, &grad, &mut dx);
         let (mut gelu, mut slopes, mut tanhs) = (x.clone(), x.clone(), x.clone());
         exact_gelu(&x, &mut gelu);
         exact_gelu_backward(&x, &dx, &mut slopes);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Norm, NormCall, Statistics};
+use super::{NormCall, NormKind, Statistics};
 use crate::area::assert_shape;
 use crate::dropout::{Dropout, dropout_add};
 use crate::elementwise::add_chunk;
@@ -34,7 +34,7 @@ impl<T> NormGradients<T> {
 /// The gradients of [`super::norm`] given `grad_out` `[rows, d]`.
 ///
 /// # Panics
-/// If a slice does not fit, or [`Norm::Rms`] is given a bias.
+/// If a slice does not fit, or [`NormKind::Rms`] is given a bias.
 pub fn norm_backward(
     call: NormCall,
     x: &[f32],
@@ -161,7 +161,7 @@ vectorized! {
         for (dx, &x) in dx.iter_mut().zip(x) {
             *dx = (x - mean) * inverse;
         }
-        if kind == Norm::Scalar {
+        if kind == NormKind::Scalar {
             dgain[0] += sum_of_two(grad, dx, |grad, x| grad * x);
             dbias[0] += sum_of(grad, |grad| grad);
             for (scaled, &grad) in scaled.iter_mut().zip(grad) {
@@ -179,7 +179,7 @@ vectorized! {
             }
         }
         let d = x.len() as f32;
-        let shift = if kind == Norm::Rms { 0.0 } else { sum_of(scaled, |g| g) / d };
+        let shift = if kind == NormKind::Rms { 0.0 } else { sum_of(scaled, |g| g) / d };
         let slope = sum_of_two(scaled, dx, |g, x| g * x) / d * curvature;
         for (dx, &g) in dx.iter_mut().zip(&*scaled) {
             *dx = (g - shift - *dx * slope) * inverse;

@@ -2,27 +2,27 @@ use super::*;
 use crate::reference;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
-const KINDS: [Norm; 3] = [Norm::Layer, Norm::Rms, Norm::Scalar];
+const KINDS: [NormKind; 3] = [NormKind::Layer, NormKind::Rms, NormKind::Scalar];
 
 /// All kinds, without and with dropout.
-fn kinds_with_dropout() -> impl Iterator<Item = (Norm, Option<Dropout>)> {
+fn kinds_with_dropout() -> impl Iterator<Item = (NormKind, Option<Dropout>)> {
     let dropout = Dropout { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
     let of_kind = move |kind| [(kind, None), (kind, Some(dropout))];
     KINDS.into_iter().flat_map(of_kind)
 }
 
-fn call(kind: Norm, rows: usize, d: usize) -> NormCall {
+fn call(kind: NormKind, rows: usize, d: usize) -> NormCall {
     NormCall { kind, rows, d, epsilon: 1e-5 }
 }
 
 /// A gain and, if the kind has one, a bias.
-fn parameters(kind: Norm, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
-    let len = kind.gain_len(d);
-    (random(len, 2), (kind != Norm::Rms).then(|| random(len, 3)))
+fn parameters(kind: NormKind, d: usize) -> (Vec<f32>, Option<Vec<f32>>) {
+    let len = kind.width(d);
+    (random(len, 2), (kind != NormKind::Rms).then(|| random(len, 3)))
 }
 
 /// Output, dx, dgain and dbias.
-fn run(kind: Norm, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
+fn run(kind: NormKind, d: usize, x: &[f32], grad: &[f32]) -> [Vec<f32>; 4] {
     let (gain, bias) = parameters(kind, d);
     let call = call(kind, x.len() / d, d);
     let (mut out, mut dx) = (vec![f32::NAN; x.len()], vec![f32::NAN; x.len()]);
@@ -54,7 +54,7 @@ fn forward_and_backward_match_the_reference() {
             let slack = if d == 2 { 1e-2 } else { 1e-4 };
             assert_close(&dx, &twin_dx, slack, &what);
             assert_close(&dgain, &twin_dgain, 1e-4, &what);
-            if kind != Norm::Rms {
+            if kind != NormKind::Rms {
                 assert_close(&dbias, &twin_dbias, 1e-4, &what);
             }
         }
@@ -116,7 +116,7 @@ fn the_residual_norm_matches_the_reference() {
         let twins = reference::residual_norm_backward(call, dropout, &sum, &gain, &grad);
         for (number, (found, twin)) in gradients.iter().zip(&twins).enumerate() {
             // The RMS norm has no bias.
-            if (kind, number) != (Norm::Rms, 2) {
+            if (kind, number) != (NormKind::Rms, 2) {
                 let what = format!("{kind:?}, {dropout:?}, gradient {number}");
                 assert_close(found, twin, 1e-4, &what);
             }

@@ -1,6 +1,6 @@
 //! Gradients of [`super::gates`] for one sequence at one position.
 
-use super::Cell;
+use super::CellKind;
 use super::gates::{parts, parts_mut};
 use crate::simd::tanh;
 
@@ -21,7 +21,7 @@ vectorized! {
     /// product. `hidden` and `projected` `[gates * d]` receive the gradients of that product and of the
     /// projected input.
     pub(super) fn retreat(
-        cell: Cell,
+        cell: CellKind,
         step: Timestep<'_>,
         grad_state: &[f32],
         flow: &mut [f32],
@@ -32,12 +32,12 @@ vectorized! {
             *flow += grad;
         }
         match cell {
-            Cell::Rnn => rnn(step, flow, hidden),
-            Cell::Lstm => lstm(step, flow, hidden),
-            Cell::CoupledLstm => coupled_lstm(step, flow, hidden),
-            Cell::Ssru => ssru(step, flow, hidden),
+            CellKind::Rnn => rnn(step, flow, hidden),
+            CellKind::Lstm => lstm(step, flow, hidden),
+            CellKind::CoupledLstm => coupled_lstm(step, flow, hidden),
+            CellKind::Ssru => ssru(step, flow, hidden),
             // The two sums of the candidate have different gradients.
-            Cell::Gru => return gru(step, flow, hidden, projected),
+            CellKind::Gru => return gru(step, flow, hidden, projected),
         }
         projected.copy_from_slice(hidden);
     }

@@ -2,19 +2,19 @@
 //!
 //! Each loop uses few slices, so that the compiler needs few checks to see that they do not overlap.
 
-use super::Cell;
+use super::CellKind;
 use crate::simd::{sigmoid, tanh};
 
 vectorized! {
     /// Advances `state` using the projected input `projected`. The gate columns of `work` hold U h + b on
     /// entry and the values to be saved on return.
-    pub(super) fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+    pub(super) fn advance(cell: CellKind, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
         match cell {
-            Cell::Rnn => rnn(projected, work, state),
-            Cell::Lstm => lstm(projected, work, state),
-            Cell::CoupledLstm => coupled_lstm(projected, work, state),
-            Cell::Gru => gru(projected, work, state),
-            Cell::Ssru => ssru(projected, work, state),
+            CellKind::Rnn => rnn(projected, work, state),
+            CellKind::Lstm => lstm(projected, work, state),
+            CellKind::CoupledLstm => coupled_lstm(projected, work, state),
+            CellKind::Gru => gru(projected, work, state),
+            CellKind::Ssru => ssru(projected, work, state),
         }
     }
 }

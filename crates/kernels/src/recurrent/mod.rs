@@ -24,28 +24,36 @@ use crate::gemm::Float;
 use crate::lengths::Lengths;
 use crate::linear::Affine;
 
-/// A recurrent cell. x is the projected input, h and c are the previous states, U and b the hidden weight and
-/// bias, whose rows are ordered gate after gate; σ is the sigmoid and ⊙ the element-wise product.
+/// A recurrent cell.
+// How they are computed, with the projected input x, the previous states h and c, and the hidden weight U and
+// bias b, whose rows are ordered gate after gate:
+// - `Rnn`: h' = tanh(x + U h + b).
+// - `Lstm`: gates i, f, g, o = σ, σ, tanh, σ of x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
+// - `CoupledLstm`: the same with i = 1 − f; gates f, g, o.
+// - `Gru`, with the reset gate applied after the product: r, z = σ of x + U h + b, n = tanh(x + r ⊙ (U h + b))
+//   and h' = (1 − z) ⊙ n + z ⊙ h.
+// - `Ssru`, without U and b: x consists of the inputs of the gate f = σ(x) and of the candidate g = x;
+//   c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cell {
-    /// Elman 1990: h' = tanh(x + U h + b).
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+pub enum CellKind {
+    /// A simple recurrent network: h' = tanh(W x + U h + b) (Elman 1990).
     Rnn,
-    /// Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Gates i, f, g, o = σ, σ,
-    /// tanh, σ of x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
+    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
     Lstm,
-    /// [`Cell::Lstm`] with i = 1 − f (Greff et al. 2017, "coupled input and forget gate"). Gates f, g, o.
+    /// An LSTM with coupled input and forget gates: i = 1 − f (Greff et al. 2017).
     CoupledLstm,
-    /// Cho et al. 2014, with the reset gate applied after the product. Gates r, z, n: r, z = σ of x + U h +
-    /// b, n = tanh(x + r ⊙ (U h + b)) and h' = (1 − z) ⊙ n + z ⊙ h.
+    /// Gated recurrent units (Cho et al. 2014).
     Gru,
-    /// The simpler simple recurrent unit (Kim et al. 2019, section 3.2). Its gate does not depend on the
-    /// state, so it has neither U nor b. x consists of the inputs of the gate f = σ(x) and of the candidate
-    /// g = x; c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
+    /// Simpler simple recurrent units (Kim et al. 2019, section 3.2). They have no hidden weights, so no
+    /// matrix product depends on the previous position.
     Ssru,
 }
 
-impl Cell {
-    /// Columns of the projected input, in multiples of `d`.
+impl CellKind {
+    /// Returns the number of gates, including the candidate: the columns of the projected input, in multiples
+    /// of `d`.
     pub fn gates(self) -> usize {
         match self {
             Self::Rnn => 1,
@@ -63,6 +71,15 @@ impl Cell {
         }
     }
 
+    /// Returns the number of the forget gate, if there is one.
+    pub fn forget_gate(self) -> Option<usize> {
+        match self {
+            Self::Lstm => Some(1),
+            Self::CoupledLstm | Self::Ssru => Some(0),
+            Self::Rnn | Self::Gru => None,
+        }
+    }
+
     /// Columns of the state, in multiples of `d`: h, followed by c if the cell has one.
     pub fn states(self) -> usize {
         match self {
@@ -71,8 +88,8 @@ impl Cell {
         }
     }
 
-    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`Cell::Gru`]
-    /// also the factor of r. [`Cell::Rnn`] saves nothing, as its only gate is its state.
+    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`CellKind::Gru`]
+    /// also the factor of r. [`CellKind::Rnn`] saves nothing, as its only gate is its state.
     pub fn saved(self) -> usize {
         match self {
             Self::Rnn => 0,
@@ -106,7 +123,7 @@ pub enum Direction {
 /// position (forward) or at position 0 (backward); for an empty sequence it is the initial state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentCall<'a> {
-    pub cell: Cell,
+    pub cell: CellKind,
     /// Reading direction.
     pub direction: Direction,
     /// Lengths of the sequences.
@@ -134,12 +151,12 @@ impl<T> Recurrence<T> {
 }
 
 /// Advances the `state` `[states * d]` of one sequence by one position, given the projected input
-/// `[gates * d]`. `work` `[Cell::work * d]` holds U h + b in its first columns; its contents are then
+/// `[gates * d]`. `work` `[CellKind::work * d]` holds U h + b in its first columns; its contents are then
 /// unspecified.
 ///
 /// # Panics
 /// If a slice does not fit.
-pub fn advance(cell: Cell, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
+pub fn advance(cell: CellKind, projected: &[f32], work: &mut [f32], state: &mut [f32]) {
     let d = state.len() / cell.states();
     assert_shape("state", state, [cell.states(), d]);
     assert_shape("projected", projected, [cell.gates(), d]);

@@ -2,13 +2,14 @@ use super::*;
 use crate::reference::Recurrent;
 use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide};
 
-const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
+const CELLS: [CellKind; 5] =
+    [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru];
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// A call with random inputs, NaN at padding.
 #[derive(Clone)]
 struct Case {
-    cell: Cell,
+    cell: CellKind,
     direction: Direction,
     lengths: Lengths,
     d: usize,
@@ -51,7 +52,7 @@ impl Results {
 }
 
 impl Case {
-    fn new(cell: Cell, direction: Direction, lens: &[usize], len: usize, d: usize) -> Self {
+    fn new(cell: CellKind, direction: Direction, lens: &[usize], len: usize, d: usize) -> Self {
         let (gates, states, rows) = (cell.gates() * d, cell.states() * d, lens.len() * len);
         let mut case = Self {
             cell,
@@ -187,7 +188,7 @@ impl Case {
     }
 }
 
-fn for_all_kinds(test: impl Fn(Cell, Direction)) {
+fn for_all_kinds(test: impl Fn(CellKind, Direction)) {
     for cell in CELLS {
         for direction in DIRECTIONS {
             test(cell, direction);
@@ -363,7 +364,7 @@ fn the_thread_count_changes_nothing() {
 #[test]
 #[should_panic(expected = "hidden weight of Ssru")]
 fn an_unexpected_hidden_weight_is_refused() {
-    let case = Case::new(Cell::Ssru, Direction::Forward, &[3], 3, 2);
+    let case = Case::new(CellKind::Ssru, Direction::Forward, &[3], 3, 2);
     let mut forward = case.forward(None);
     forward.recurrence.hidden = Some(Affine { weight: &[0.0; 8], bias: None });
     recurrent(vec![forward], &mut vec![0.0; case.grad.len()]);
@@ -433,7 +434,7 @@ fn directions_side_by_side_have_the_bits_of_each_alone_on_any_number_of_threads(
 #[test]
 #[should_panic(expected = "read the same sequences")]
 fn directions_of_other_sequences_are_refused() {
-    let case = |lens: &[usize]| Case::new(Cell::Gru, Direction::Forward, lens, 3, 2);
+    let case = |lens: &[usize]| Case::new(CellKind::Gru, Direction::Forward, lens, 3, 2);
     let (one, other) = (case(&[3]), case(&[2]));
     recurrent(vec![one.forward(None), other.forward(None)], &mut [0.0; 12]);
 }

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use crate::nonlinearity::Nonlinearity;
+use crate::nonlinearity::ActivationKind;
 
 /// The density of the standard normal distribution.
 fn density(x: f64) -> f64 {
@@ -25,17 +25,17 @@ fn distribution(x: f64) -> f64 {
 }
 
 /// Value and derivative of a function at `x`.
-pub fn nonlinear(f: Nonlinearity, x: f64) -> [f64; 2] {
+pub fn nonlinear(f: ActivationKind, x: f64) -> [f64; 2] {
     match f {
-        Nonlinearity::Relu => [x.max(0.0), if x > 0.0 { 1.0 } else { 0.0 }],
-        Nonlinearity::Gelu => [x * distribution(x), distribution(x) + x * density(x)],
-        Nonlinearity::GeluTanh => {
+        ActivationKind::Relu => [x.max(0.0), if x > 0.0 { 1.0 } else { 0.0 }],
+        ActivationKind::Gelu => [x * distribution(x), distribution(x) + x * density(x)],
+        ActivationKind::GeluTanh => {
             let factor = (2.0 / PI).sqrt();
             let bounded = (factor * (x + 0.044715 * x.powi(3))).tanh();
             let slope = factor * (1.0 + 3.0 * 0.044715 * x * x);
             [0.5 * x * (1.0 + bounded), 0.5 * (1.0 + bounded) + 0.5 * x * (1.0 - bounded * bounded) * slope]
         }
-        Nonlinearity::Silu => {
+        ActivationKind::Silu => {
             let y = 1.0 / (1.0 + (-x).exp());
             [x * y, y + x * y * (1.0 - y)]
         }
@@ -43,7 +43,7 @@ pub fn nonlinear(f: Nonlinearity, x: f64) -> [f64; 2] {
 }
 
 /// [`crate::nonlinearity::gated`] and its gradient given `grad_out`.
-pub fn gated(f: Nonlinearity, d: usize, x: &[f64], grad_out: &[f64]) -> [Vec<f64>; 2] {
+pub fn gated(f: ActivationKind, d: usize, x: &[f64], grad_out: &[f64]) -> [Vec<f64>; 2] {
     let (mut out, mut dx) = (vec![0.0; grad_out.len()], vec![0.0; x.len()]);
     for (i, grad) in grad_out.iter().enumerate() {
         let (a, b) = (i / d * 2 * d + i % d, i / d * 2 * d + d + i % d);

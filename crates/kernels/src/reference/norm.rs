@@ -2,17 +2,17 @@
 
 use super::dropout_scale;
 use crate::dropout::Dropout;
-use crate::norm::{Norm, NormCall};
+use crate::norm::{NormCall, NormKind};
 
 /// Mean and divisor of one row.
-fn norm_statistics(kind: Norm, x: &[f64], eps: f64) -> (f64, f64) {
+fn norm_statistics(kind: NormKind, x: &[f64], eps: f64) -> (f64, f64) {
     let d = x.len() as f64;
     let mean = x.iter().sum::<f64>() / d;
     let squares = |center: f64| x.iter().map(|x| (x - center).powi(2)).sum::<f64>();
     match kind {
-        Norm::Layer => (mean, (squares(mean) / d + eps).sqrt()),
-        Norm::Rms => (0.0, (squares(0.0) / d + eps).sqrt()),
-        Norm::Scalar => (mean, (squares(mean) / (d - 1.0).max(1.0)).sqrt() + eps),
+        NormKind::Layer => (mean, (squares(mean) / d + eps).sqrt()),
+        NormKind::Rms => (0.0, (squares(0.0) / d + eps).sqrt()),
+        NormKind::Scalar => (mean, (squares(mean) / (d - 1.0).max(1.0)).sqrt() + eps),
     }
 }
 
@@ -42,12 +42,12 @@ pub fn norm_backward(call: NormCall, x: &[f64], gain: &[f64], grad_out: &[f64]) 
             dgain[j % gain.len()] += grad[j] * centered[j] / t;
             dbias[j % gain.len()] += grad[j];
             let dt = match kind {
-                Norm::Layer | Norm::Rms => centered[j] / (d as f64 * t),
-                Norm::Scalar if t == eps => 0.0,
-                Norm::Scalar => centered[j] / ((d as f64 - 1.0) * (t - eps)),
+                NormKind::Layer | NormKind::Rms => centered[j] / (d as f64 * t),
+                NormKind::Scalar if t == eps => 0.0,
+                NormKind::Scalar => centered[j] / ((d as f64 - 1.0) * (t - eps)),
             };
             for i in 0..d {
-                let dmean = if kind == Norm::Rms { 0.0 } else { 1.0 / d as f64 };
+                let dmean = if kind == NormKind::Rms { 0.0 } else { 1.0 / d as f64 };
                 let dcentered = if i == j { 1.0 - dmean } else { -dmean };
                 dx[row * d + j] +=
                     grad[i] * gain[i % gain.len()] * (dcentered / t - centered[i] / (t * t) * dt);

@@ -1,6 +1,6 @@
 //! Reference implementation of [`crate::recurrent`].
 
-use crate::recurrent::{Cell, Direction, RecurrentCall};
+use crate::recurrent::{CellKind, Direction, RecurrentCall};
 
 /// Operands of one direction of a recurrent layer, as in [`crate::recurrent::RecurrentForward`].
 #[derive(Clone, Copy, Debug)]
@@ -57,17 +57,17 @@ impl Recurrent<'_> {
         for j in 0..d {
             let h = before[j];
             match self.call.cell {
-                Cell::Rnn => {
+                CellKind::Rnn => {
                     gates[j] = at(0, j).tanh();
                     state[j] = gates[j];
                 }
-                Cell::Gru => {
+                CellKind::Gru => {
                     let (r, z) = (sigmoid(at(0, j)), sigmoid(at(1, j)));
                     let n = (x[2 * d + j] + r * hidden[2 * d + j]).tanh();
                     (gates[j], gates[d + j], gates[2 * d + j]) = (r, z, n);
                     state[j] = (1.0 - z) * n + z * h;
                 }
-                Cell::Lstm => {
+                CellKind::Lstm => {
                     let (i, f) = (sigmoid(at(0, j)), sigmoid(at(1, j)));
                     let (g, o) = (at(2, j).tanh(), sigmoid(at(3, j)));
                     (gates[j], gates[d + j]) = (i, f);
@@ -75,13 +75,13 @@ impl Recurrent<'_> {
                     state[d + j] = f * before[d + j] + i * g;
                     state[j] = o * state[d + j].tanh();
                 }
-                Cell::Ssru => {
+                CellKind::Ssru => {
                     let (f, g) = (sigmoid(x[j]), x[d + j]);
                     (gates[j], gates[d + j]) = (f, g);
                     state[d + j] = f * before[d + j] + (1.0 - f) * g;
                     state[j] = state[d + j].max(0.0);
                 }
-                Cell::CoupledLstm => {
+                CellKind::CoupledLstm => {
                     let (f, g, o) = (sigmoid(at(0, j)), at(1, j).tanh(), sigmoid(at(2, j)));
                     (gates[j], gates[d + j], gates[2 * d + j]) = (f, g, o);
                     state[d + j] = f * before[d + j] + (1.0 - f) * g;
@@ -181,8 +181,8 @@ impl Recurrent<'_> {
                 (dstate[d + j] + dh * o * dtanh(bounded), dh * bounded)
             };
             match self.call.cell {
-                Cell::Rnn => dx[j] = dh * dtanh(gate(0)),
-                Cell::Gru => {
+                CellKind::Rnn => dx[j] = dh * dtanh(gate(0)),
+                CellKind::Gru => {
                     let (r, z, n) = (gate(0), gate(1), gate(2));
                     let dn = dh * (1.0 - z) * dtanh(n);
                     dx[j] = dn * timestep.hidden[2 * d + j] * dsigmoid(r);
@@ -190,7 +190,7 @@ impl Recurrent<'_> {
                     dx[2 * d + j] = dn;
                     dbefore[j] = dh * z;
                 }
-                Cell::Lstm => {
+                CellKind::Lstm => {
                     let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
                     let (dc, d_o) = through_h(o);
                     dx[j] = dc * g * dsigmoid(i);
@@ -199,7 +199,7 @@ impl Recurrent<'_> {
                     dx[3 * d + j] = d_o * dsigmoid(o);
                     dbefore[d + j] = dc * f;
                 }
-                Cell::Ssru => {
+                CellKind::Ssru => {
                     let (f, g) = (gate(0), gate(1));
                     let through = if timestep.state[d + j] > 0.0 { dh } else { 0.0 };
                     let dc = dstate[d + j] + through;
@@ -207,7 +207,7 @@ impl Recurrent<'_> {
                     dx[d + j] = dc * (1.0 - f);
                     dbefore[d + j] = dc * f;
                 }
-                Cell::CoupledLstm => {
+                CellKind::CoupledLstm => {
                     let (f, g, o) = (gate(0), gate(1), gate(2));
                     let (dc, d_o) = through_h(o);
                     dx[j] = dc * (timestep.before[d + j] - g) * dsigmoid(f);
@@ -218,7 +218,7 @@ impl Recurrent<'_> {
             }
         }
         dhidden.copy_from_slice(&dx);
-        if self.call.cell == Cell::Gru {
+        if self.call.cell == CellKind::Gru {
             for j in 0..d {
                 dhidden[2 * d + j] = dx[2 * d + j] * timestep.gates[j];
             }

@@ -4,8 +4,8 @@ use super::*;
 use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Float;
 use crate::lengths::Lengths;
-use crate::norm::{Norm, NormCall};
-use crate::recurrent::{Cell, Direction, RecurrentCall};
+use crate::norm::{NormCall, NormKind};
+use crate::recurrent::{CellKind, Direction, RecurrentCall};
 use crate::testing::{assert_derivative, random, wide};
 
 fn numbers(len: usize, seed: u32) -> Vec<f64> {
@@ -79,7 +79,7 @@ fn attention_gradients_are_derivatives() {
 #[test]
 fn norm_gradients_are_derivatives() {
     let (rows, d) = (2, 5);
-    for (kind, gains) in [(Norm::Layer, d), (Norm::Rms, d), (Norm::Scalar, 1)] {
+    for (kind, gains) in [(NormKind::Layer, d), (NormKind::Rms, d), (NormKind::Scalar, 1)] {
         let (x, gain, bias, g) =
             (numbers(rows * d, 1), numbers(gains, 2), numbers(gains, 3), numbers(rows * d, 4));
         let call = NormCall { kind, rows, d, epsilon: 1e-3 };
@@ -117,7 +117,7 @@ fn the_embedding_gradient_is_the_derivative() {
 #[test]
 fn recurrent_gradients_are_derivatives() {
     let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru] {
+    for cell in [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru] {
         for direction in [Direction::Forward, Direction::Backward] {
             let call = RecurrentCall { cell, direction, lengths: &lengths, d, precision: Float::F32 };
             let (gates, states) = (cell.gates() * d, cell.states() * d);
@@ -191,7 +191,7 @@ fn attentive_recurrent_gradients_are_derivatives() {
     let (lengths, d) = (Lengths::new([3, 0, 2], 3), 2);
     let shape = AdditiveAttentionShape { rows: 3, src_len: 3, d_key: 2, d_value: 3 };
     let src_lens = [2, 3, 0];
-    for cell in [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru] {
+    for cell in [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru] {
         for (direction, lens) in [
             (Direction::Forward, None),
             (Direction::Forward, Some(&src_lens[..])),

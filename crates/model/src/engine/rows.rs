@@ -7,7 +7,7 @@ use attentive_base::batch::TokenId;
 use attentive_kernels::cached_attention::Products;
 use attentive_kernels::elementwise;
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::nonlinearity::{Nonlinearity, exact_gelu, gated, nonlinear};
+use attentive_kernels::nonlinearity::{exact_gelu, gated, nonlinear};
 use attentive_kernels::norm::{NormCall, norm};
 use attentive_kernels::rotary::{Positions, RotaryCall, Turn, rotary};
 
@@ -16,7 +16,7 @@ use super::buffers::{Buffer, Buffers};
 use super::linear::Linear;
 use super::matrix::Matrix;
 use super::packed::{Packed, Relative};
-use crate::nn::{self, Backend, Dropout, Input, PositionEncoding, nonlinearity};
+use crate::nn::{self, Backend, Dropout, Input, PositionEncoding};
 
 /// Positions that are computed together. `across` says what they see of other positions.
 pub(super) struct Rows<'a, A> {
@@ -134,13 +134,13 @@ impl<'a, A> Backend for Rows<'a, A> {
     ) -> Buffer<'a> {
         let function = match activation {
             ActivationKind::Relu => return self.mapped(x, &[map], Activation::Relu),
-            kind => nonlinearity(kind),
+            kind => kind,
         };
         let linear = self.side_by_side(x, &[map]);
         let mut out = self.buffers.take(linear.len());
         match (function, self.precision) {
             // The bits of training, which uses a slower error function.
-            (Nonlinearity::Gelu, Precision::F32) => exact_gelu(&linear, &mut out),
+            (ActivationKind::Gelu, Precision::F32) => exact_gelu(&linear, &mut out),
             _ => nonlinear(function, &linear, &mut out),
         }
         out
@@ -149,7 +149,7 @@ impl<'a, A> Backend for Rows<'a, A> {
     fn gated(&mut self, both: Buffer<'a>, activation: ActivationKind, _dropout: Dropout) -> Buffer<'a> {
         let mut out = self.buffers.take(both.len() / 2);
         let d = out.len() / self.positions.len().max(1);
-        gated(nonlinearity(activation), d, &both, &mut out);
+        gated(activation, d, &both, &mut out);
         out
     }
 

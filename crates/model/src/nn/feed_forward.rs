@@ -1,7 +1,6 @@
 //! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
 
 use attentive_architecture::{self as architecture, ActivationKind};
-use attentive_kernels::nonlinearity::Nonlinearity;
 
 use super::{Backend, Dropout, Linear, Scope, Storage};
 
@@ -42,15 +41,5 @@ impl<S: Storage> FeedForward<S> {
             }
         };
         self.outer.forward(&hidden, backend)
-    }
-}
-
-/// Returns the operation of an activation function.
-pub(crate) fn nonlinearity(kind: ActivationKind) -> Nonlinearity {
-    match kind {
-        ActivationKind::Relu => Nonlinearity::Relu,
-        ActivationKind::Gelu => Nonlinearity::Gelu,
-        ActivationKind::GeluTanh => Nonlinearity::GeluTanh,
-        ActivationKind::Silu => Nonlinearity::Silu,
     }
 }

@@ -31,7 +31,6 @@ pub use decoder::{Cross, DecoderLayer, Mixer, TransformerDecoder};
 pub use dropout::Dropout;
 pub use encoder::{EncoderLayer, TransformerEncoder};
 pub use feed_forward::FeedForward;
-pub(crate) use feed_forward::nonlinearity;
 pub use head::{Head, Labels, Transform, Vocabulary};
 pub use input::Input;
 pub use linear::Linear;

@@ -1,7 +1,6 @@
 //! Norms.
 
 use attentive_architecture::{self as architecture, NormKind};
-use attentive_kernels::norm::Norm as Kind;
 
 use super::{Backend, Scope, Storage};
 
@@ -12,7 +11,7 @@ pub struct Norm<S: Storage> {
     pub gain: S::Vector,
     /// As `gain`; absent for the root mean square norm.
     pub bias: Option<S::Vector>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NormKind,
     pub(crate) epsilon: f64,
 }
 
@@ -21,12 +20,8 @@ impl<S: Storage> Norm<S> {
     pub fn new(norm: &architecture::Norm, scope: Scope<'_, S>) -> Self {
         Self {
             gain: scope.vector("gain"),
-            bias: norm.has_bias().then(|| scope.vector("bias")),
-            kind: match norm.kind {
-                NormKind::Layer => Kind::Layer,
-                NormKind::Rms => Kind::Rms,
-                NormKind::Scalar => Kind::Scalar,
-            },
+            bias: norm.kind.has_bias().then(|| scope.vector("bias")),
+            kind: norm.kind,
             epsilon: norm.epsilon,
         }
     }

@@ -1,7 +1,6 @@
 //! Recurrent layers.
 
-use attentive_architecture::CellKind;
-use attentive_kernels::recurrent::{Cell, Direction};
+use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::{Backend, Linear, Scope, Storage};
 
@@ -14,22 +13,15 @@ pub struct RecurrentLayer<S: Storage> {
     pub input: Linear<S>,
     /// `[gates · d, d]`: maps the previous state to the gates; absent in an SSRU.
     pub hidden: Option<Linear<S>>,
-    pub(crate) cell: Cell,
+    pub(crate) cell: CellKind,
     pub(crate) direction: Direction,
     pub(crate) d: usize,
 }
 
 impl<S: Storage> RecurrentLayer<S> {
     /// Makes the layer at `scope`, of `d` features.
-    pub fn new(kind: CellKind, direction: Direction, d: usize, scope: Scope<'_, S>) -> Self {
-        let cell = match kind {
-            CellKind::Rnn => Cell::Rnn,
-            CellKind::Lstm => Cell::Lstm,
-            CellKind::CoupledLstm => Cell::CoupledLstm,
-            CellKind::Gru => Cell::Gru,
-            CellKind::Ssru => Cell::Ssru,
-        };
-        let has_hidden = cell != Cell::Ssru;
+    pub fn new(cell: CellKind, direction: Direction, d: usize, scope: Scope<'_, S>) -> Self {
+        let has_hidden = cell != CellKind::Ssru;
         Self {
             forget: (!has_hidden).then(|| Linear::new(true, scope.at("forget"))),
             input: Linear::new(has_hidden, scope.at("input")),

@@ -5,7 +5,7 @@ use attentive_device::{
     AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, current,
 };
 
-use super::{Cell, Direction, Recurrence};
+use super::{CellKind, Direction, Recurrence};
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
 use crate::{Buffer, Float, Lengths, Value};
 
@@ -35,7 +35,7 @@ pub struct AttentiveRecurrence {
 /// - `projected`: `[batch · len, gates · d]`, the projected inputs including their bias
 /// - result: `[batch · len, states · d + d_value]`: h, then c if the cell has one, then the context
 pub fn attentive_recurrent(
-    cell: Cell,
+    cell: CellKind,
     lengths: &Lengths,
     projected: Value,
     recurrence: AttentiveRecurrence,
@@ -77,7 +77,7 @@ operands! {
 }
 
 struct AttentiveRecurrent {
-    cell: Cell,
+    cell: CellKind,
     lengths: Lengths,
     d: usize,
     d_key: usize,

@@ -1,13 +1,13 @@
 //! The activation functions of feed-forward networks, plain and gated.
 
-pub use attentive_device::Nonlinearity;
+pub use attentive_device::ActivationKind;
 use attentive_device::current;
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
 use crate::{Buffer, Value};
 
 /// f(`x`), element by element.
-pub fn nonlinear(f: Nonlinearity, x: Value) -> Value {
+pub fn nonlinear(f: ActivationKind, x: Value) -> Value {
     let shape = x.shape();
     apply(Function(f), FunctionOperands { x }, shape)
 }
@@ -23,7 +23,7 @@ pub fn tanh(x: Value) -> Value {
 /// # Shapes
 /// - `x`: `[rows, 2 · d]`
 /// - result: `[rows, d]`
-pub fn gated(f: Nonlinearity, x: Value) -> Value {
+pub fn gated(f: ActivationKind, x: Value) -> Value {
     let [rows, width] = x.shape();
     let d = width / 2;
     apply(Gate { f, d }, FunctionOperands { x }, [rows, d])
@@ -35,7 +35,7 @@ operands! {
     }
 }
 
-struct Function(Nonlinearity);
+struct Function(ActivationKind);
 
 impl Kernel for Function {
     const NAME: &'static str = "activation";
@@ -62,7 +62,7 @@ impl Kernel for Function {
 }
 
 struct Gate {
-    f: Nonlinearity,
+    f: ActivationKind,
     d: usize,
 }
 

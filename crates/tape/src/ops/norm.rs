@@ -2,17 +2,17 @@
 //! connection.
 
 use attentive_device::{NormCall, NormGradients, ResidualNormCall, current};
-use attentive_kernels::norm::Norm;
+use attentive_kernels::norm::NormKind;
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
 use crate::{Buffer, Dropout, Value};
 
-/// Normalizes every row; see [`Norm`] for the three formulas.
+/// Normalizes every row; see [`NormKind`] for the three formulas.
 ///
 /// # Shapes
 /// - `x`, result: `[rows, d]`
-/// - `gain`, `bias`: `[d]`, or `[1]` for [`Norm::Scalar`]; [`Norm::Rms`] has no bias
-pub fn norm(kind: Norm, x: Value, gain: Value, bias: Option<Value>, epsilon: f64) -> Value {
+/// - `gain`, `bias`: `[d]`, or `[1]` for [`NormKind::Scalar`]; [`NormKind::Rms`] has no bias
+pub fn norm(kind: NormKind, x: Value, gain: Value, bias: Option<Value>, epsilon: f64) -> Value {
     let shape = x.shape();
     let operands = NormOperands { x, gain, bias };
     apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
@@ -23,7 +23,7 @@ pub fn norm(kind: Norm, x: Value, gain: Value, bias: Option<Value>, epsilon: f64
 /// # Shapes
 /// Same as [`norm`], with `y` of the same shape as `x`.
 pub fn residual_norm(
-    kind: Norm,
+    kind: NormKind,
     [x, y]: [Value; 2],
     dropout: Option<Dropout>,
     gain: Value,
@@ -36,7 +36,7 @@ pub fn residual_norm(
     apply(kernel, operands, shape)
 }
 
-fn call(kind: Norm, [rows, d]: [usize; 2], epsilon: f64) -> NormCall {
+fn call(kind: NormKind, [rows, d]: [usize; 2], epsilon: f64) -> NormCall {
     NormCall { kind, rows, d, epsilon: epsilon as f32 }
 }
 

@@ -4,7 +4,7 @@ use attentive_device::{
     Affine, Recurrence as KernelRecurrence, RecurrentBackward, RecurrentCall, RecurrentForward,
     RecurrentGradients, current,
 };
-pub use attentive_kernels::recurrent::{Cell, Direction};
+pub use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::Map;
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
@@ -31,7 +31,7 @@ pub struct Reading {
     pub recurrence: Recurrence,
 }
 
-/// Computes the states of all positions; see [`Cell`] for the formulas. States never depend on padding.
+/// Computes the states of all positions; see [`CellKind`] for the formulas. States never depend on padding.
 ///
 /// # Shapes
 /// - result: `[batch · len, directions · states · d]`: of each direction h, then c if the cell has one; zero
@@ -40,7 +40,7 @@ pub struct Reading {
 /// # Panics
 /// If there is no direction, or the directions differ in shape, in having a bias, or in having initial
 /// states.
-pub fn recurrent(cell: Cell, lengths: &Lengths, directions: Vec<Reading>, precision: Float) -> Value {
+pub fn recurrent(cell: CellKind, lengths: &Lengths, directions: Vec<Reading>, precision: Float) -> Value {
     let [rows, width] = directions[0].projected.shape();
     let kernel = Recurrent {
         cell,
@@ -89,7 +89,7 @@ operands! {
 }
 
 struct Recurrent {
-    cell: Cell,
+    cell: CellKind,
     directions: Vec<Direction>,
     lengths: Lengths,
     d: usize,

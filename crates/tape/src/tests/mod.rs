@@ -218,10 +218,10 @@ fn a_bias_after_a_layer_without_one_is_refused() {
 #[test]
 fn norms() {
     for (seed, (rows, d)) in (0..).zip([(1, 4), (3, 5), (5, 8)]) {
-        for kind in [Norm::Layer, Norm::Rms, Norm::Scalar] {
-            let width = if kind == Norm::Scalar { 1 } else { d };
+        for kind in [NormKind::Layer, NormKind::Rms, NormKind::Scalar] {
+            let width = if kind == NormKind::Scalar { 1 } else { d };
             let mut shapes = vec![[rows, d], [rows, d], [1, width]];
-            if kind != Norm::Rms {
+            if kind != NormKind::Rms {
                 shapes.push([1, width]);
             }
             let case = Case::new(seed, &shapes);
@@ -302,7 +302,7 @@ fn products_in_bf16_differ_from_those_in_f32() {
 
 #[test]
 fn nonlinearities() {
-    for f in [Nonlinearity::Relu, Nonlinearity::Gelu, Nonlinearity::GeluTanh, Nonlinearity::Silu] {
+    for f in [ActivationKind::Relu, ActivationKind::Gelu, ActivationKind::GeluTanh, ActivationKind::Silu] {
         let case = |seed, shape: [usize; 2]| {
             let case = Case::new(seed, &[shape]);
             // Not at the kink of ReLU.

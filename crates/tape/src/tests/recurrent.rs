@@ -2,11 +2,12 @@
 
 use super::*;
 
-const CELLS: [Cell; 5] = [Cell::Rnn, Cell::Lstm, Cell::CoupledLstm, Cell::Gru, Cell::Ssru];
+const CELLS: [CellKind; 5] =
+    [CellKind::Rnn, CellKind::Lstm, CellKind::CoupledLstm, CellKind::Gru, CellKind::Ssru];
 
 /// The ReLU of an SSRU has a kink at 0, where finite differences are wrong.
-fn away_from_0(cell: Cell, case: &Case) {
-    if cell == Cell::Ssru {
+fn away_from_0(cell: CellKind, case: &Case) {
+    if cell == CellKind::Ssru {
         for input in &case.inputs {
             input.change(|values| values.iter_mut().for_each(|value| *value += 2.0));
         }
@@ -113,7 +114,7 @@ fn weights_belong_to_the_contexts() {
             },
         };
         let projected = random(8, [2 * len, d]);
-        let out = attentive_recurrent(Cell::Rnn, &lengths, projected, recurrence(), Float::F32);
+        let out = attentive_recurrent(CellKind::Rnn, &lengths, projected, recurrence(), Float::F32);
         let states = columns(out.clone(), 0..d);
         let contexts = columns(out, d..d + d_value);
         let initial = random(7, [2, d]);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attentive_device::{Affine, Buffer, RecurrentBackward, RecurrentGradients};
-use attentive_kernels::recurrent::Cell;
+use attentive_kernels::recurrent::CellKind;
 
 use super::{Schedule, States, source, states_width};
 use crate::ops::elementwise::fill;
@@ -46,7 +46,7 @@ impl<'a> Tapes<'a> {
     /// The tapes in `all` of a layer that attends or not.
     pub(in crate::ops) fn new(schedule: &Schedule<'_>, all: &'a Buffer, attends: bool) -> Self {
         let call = schedule.call;
-        let width = if attends && call.cell == Cell::Gru {
+        let width = if attends && call.cell == CellKind::Gru {
             2 * schedule.gates()
         } else if attends {
             schedule.gates()

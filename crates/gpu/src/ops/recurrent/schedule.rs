@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use attentive_device::{Affine, Buffer, RecurrentCall};
-use attentive_kernels::recurrent::{Cell, Direction};
+use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::source;
 use crate::ops::elementwise::fill;
@@ -175,11 +175,11 @@ impl<'a> Schedule<'a> {
     ) -> [u32; 16] {
         let RecurrentCall { cell, direction, lengths, d, .. } = self.call;
         let number = match cell {
-            Cell::Rnn => 0u32,
-            Cell::Lstm => 1,
-            Cell::CoupledLstm => 2,
-            Cell::Gru => 3,
-            Cell::Ssru => 4,
+            CellKind::Rnn => 0u32,
+            CellKind::Lstm => 1,
+            CellKind::CoupledLstm => 2,
+            CellKind::Gru => 3,
+            CellKind::Ssru => 4,
         };
         words![
             number,

@@ -7,7 +7,7 @@ use attentive_device::{
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::norm::Norm;
+use attentive_kernels::norm::NormKind;
 
 use super::*;
 use crate::attention::Case;
@@ -67,7 +67,7 @@ fn attention(random: &mut Random) {
 
 fn norm(random: &mut Random) {
     let norm = NormCall {
-        kind: one_of(random, &[Norm::Layer, Norm::Rms, Norm::Scalar]),
+        kind: one_of(random, &[NormKind::Layer, NormKind::Rms, NormKind::Scalar]),
         rows: below(random, 150),
         d: 2 + below(random, 600),
         epsilon: 1e-5,

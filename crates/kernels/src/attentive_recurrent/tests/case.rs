@@ -10,7 +10,7 @@ pub(super) type Sizes = (usize, usize, usize, usize);
 /// A call with random inputs, NaN at padding.
 #[derive(Clone)]
 pub(super) struct Case {
-    pub(super) cell: Cell,
+    pub(super) cell: CellKind,
     pub(super) direction: Direction,
     pub(super) precision: Float,
     pub(super) lengths: Lengths,
@@ -32,7 +32,7 @@ pub(super) struct Case {
 /// projections, keys, values and v.
 pub(super) type Results = [Vec<f32>; 11];
 impl Case {
-    pub(super) fn new(cell: Cell, lens: &[usize], len: usize, sizes: Sizes) -> Self {
+    pub(super) fn new(cell: CellKind, lens: &[usize], len: usize, sizes: Sizes) -> Self {
         let (src_len, d, d_key, d_value) = sizes;
         let (gates, states) = (cell.gates() * d, cell.states() * d);
         let (batch, rows) = (lens.len(), lens.len() * len);

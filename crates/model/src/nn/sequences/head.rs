@@ -1,7 +1,7 @@
 //! What heads do to the last layer before they predict.
 
 use attentive_architecture::LabelLayer;
-use attentive_tape::{self as tape, Nonlinearity, Value};
+use attentive_tape::{self as tape, ActivationKind, Value};
 
 use super::{Sequences, Trained};
 use crate::nn::{Head, Labels, Vocabulary};
@@ -44,7 +44,7 @@ impl Labels<Trained> {
         match self.function {
             LabelLayer::None => x,
             LabelLayer::Tanh => tape::tanh(x),
-            LabelLayer::Relu => tape::nonlinear(Nonlinearity::Relu, x),
+            LabelLayer::Relu => tape::nonlinear(ActivationKind::Relu, x),
         }
     }
 }

@@ -27,7 +27,6 @@ use attentive_tape::{
     self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Rows, Value, add_positions,
 };
 
-use super::feed_forward::nonlinearity;
 use super::{Backend, Dropout, Input, Linear, Norm, PositionEncoding};
 
 /// Activations of a batch of padded sequences.
@@ -180,13 +179,13 @@ impl Backend for Sequences<'_> {
             }
             kind => {
                 let x = tape::linear(x.clone(), vec![map], Epilogue::plain(precision));
-                tape::dropout_add(tape::nonlinear(nonlinearity(kind), x), None, dropout)
+                tape::dropout_add(tape::nonlinear(kind, x), None, dropout)
             }
         }
     }
 
     fn gated(&mut self, both: Value, activation: ActivationKind, dropout: Dropout) -> Value {
-        let x = tape::gated(nonlinearity(activation), both);
+        let x = tape::gated(activation, both);
         tape::dropout_add(x, None, self.pass.dropout(dropout))
     }
 
