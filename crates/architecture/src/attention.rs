@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use attentive_kernels::attention::scale_of;
 use attentive_kernels::rotary::frequencies;
 
 use super::layout::Layout;
@@ -38,7 +39,7 @@ pub enum RelativePositions {
         /// Base of the wavelengths; 10,000 in the paper.
         base: f64,
         /// A change of the frequencies.
-        scaling: Option<RotaryScaling>,
+        scaling: RotaryScaling,
     },
     /// A learned bias for each head and bucket of distances (Raffel et al. 2020, section 2.1). All layers of
     /// a stack share one table.
@@ -54,7 +55,7 @@ impl Attention {
     pub fn scale(&self) -> f32 {
         match self.scale {
             Some(scale) => scale as f32,
-            None => 1.0 / (self.d_head as f32).sqrt(),
+            None => scale_of(self.d_head),
         }
     }
 
@@ -65,10 +66,7 @@ impl Attention {
             return None;
         };
         let plain = frequencies(base, self.d_head);
-        Some(match scaling {
-            None => plain,
-            Some(scaling) => plain.iter().map(|&one| scaling.scaled(one)).collect(),
-        })
+        Some(plain.iter().map(|&one| scaling.scaled(one)).collect())
     }
 
     /// Returns the width of the queries of all heads together.

@@ -31,7 +31,7 @@ pub use input::{AddedPositions, Input, Items, Sinusoids};
 pub use norm::Norm;
 pub use parameter::{Parameter, Start};
 pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
-pub use rotary::RotaryScaling;
+pub use rotary::{RotaryScaling, RotaryScalingKind};
 pub use tokens::TokenContract;
 pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
 

@@ -105,7 +105,7 @@ impl ModelConfig {
     fn self_attention(&self, n_heads: usize) -> SelfMixing {
         let positions = match self.positions {
             Positions::Rotary => {
-                RelativePositions::Rotary { base: self.rotary_base, scaling: self.rotary_scaling.scaling() }
+                RelativePositions::Rotary { base: self.rotary_base, scaling: self.rotary_scaling }
             }
             Positions::Relative | Positions::LearnedRelative => RelativePositions::Buckets {
                 n_buckets: self.relative_buckets,

@@ -19,7 +19,6 @@ mod place;
 mod range;
 mod reference;
 mod resumed;
-mod rotary;
 mod schema;
 mod sections;
 mod show;
@@ -36,7 +35,7 @@ mod usual;
 
 pub use attentive_architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
-    Pooling, Positions, Task, TieEmbeddings,
+    Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
 };
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
@@ -51,7 +50,6 @@ pub use load::{Draft, Known};
 pub use model::{ModelConfig, RecurrentConfig};
 pub use origin::{Origins, ValueOrigin};
 pub use reference::reference;
-pub use rotary::{RotaryScalingConfig, RotaryScalingKind};
 pub use start::Start;
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive_architecture::{
-    ActivationKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Positions,
+    ActivationKind, CellKind, DropoutPosition, Init, NormKind, NormPosition, Positions, RotaryScaling,
 };
 use attentive_base::error::Result;
 use schemars::JsonSchema;
@@ -14,7 +14,6 @@ use super::data::MIN_LEN;
 use super::family::{
     DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, StackKind, Translator, unless_zero,
 };
-use super::rotary::RotaryScalingConfig;
 
 /// `[model]`: the family and its variants. Keys that the chosen architecture does not use are refused, unless
 /// they have their default value.
@@ -103,7 +102,7 @@ pub struct ModelConfig {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub rotary_base: f64,
     /// A change of the frequencies of rotary positions, for texts longer than those of training.
-    pub rotary_scaling: RotaryScalingConfig,
+    pub rotary_scaling: RotaryScaling,
     /// The number of buckets of distances for relative positions.
     #[schemars(range(min = 4, max = 1 << 16), extend("multipleOf" = 4))]
     pub relative_buckets: usize,
@@ -201,7 +200,7 @@ impl Default for ModelConfig {
             positions: Positions::SinusoidalInterleaved,
             position_offset: 0,
             rotary_base: 10_000.0,
-            rotary_scaling: RotaryScalingConfig::default(),
+            rotary_scaling: RotaryScaling::default(),
             relative_buckets: 32,
             relative_distance: 128,
             scale_embeddings: true,

@@ -2,6 +2,7 @@
 
 /// The colors of a figure: its background and the colors that are visible on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Theme {
     /// Dark on white.
     #[default]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_plot::{Figure, Theme};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use super::input::DASH;
 use super::message;
@@ -36,13 +36,6 @@ enum Picture {
     Bars(bars::Args),
 }
 
-/// The background of a chart.
-#[derive(Clone, Copy, ValueEnum)]
-enum ThemeArg {
-    Light,
-    Dark,
-}
-
 /// The file of the chart, and its colors.
 #[derive(clap::Args)]
 struct OutputArgs {
@@ -51,7 +44,7 @@ struct OutputArgs {
     output: Option<PathBuf>,
     /// Background of the chart.
     #[arg(long, value_enum, default_value = "light")]
-    theme: ThemeArg,
+    theme: Theme,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -76,11 +69,7 @@ impl OutputArgs {
     /// Writes the chart, refusing to overwrite any of the `inputs`.
     fn write<'a>(&self, figure: Figure, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         let mut out = Output::open(self.output.as_deref(), inputs)?;
-        let theme = match self.theme {
-            ThemeArg::Light => Theme::Light,
-            ThemeArg::Dark => Theme::Dark,
-        };
-        out.line(figure.theme(theme).svg())?;
+        out.line(figure.theme(self.theme).svg())?;
         if let Some(path) = out.finish()? {
             message::note(format_args!("wrote the chart to `{}`", path.display()));
         }

@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions, RotaryScalingConfig,
-    StackKind, Task, Translator,
+    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions, RotaryScaling, StackKind,
+    Task, Translator,
 };
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
@@ -156,7 +156,7 @@ fn rotary(model: &ModelConfig) -> Result<()> {
     })
 }
 
-fn rotary_scaling(scaling: RotaryScalingConfig) -> Result<()> {
+fn rotary_scaling(scaling: RotaryScaling) -> Result<()> {
     let (low, high) = (scaling.low_frequency_factor, scaling.high_frequency_factor);
     require(
         high.is_finite() && high > low,

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use attentive_architecture::{NormKind, NormPosition, Positions};
 use attentive_base::error::Result;
-use attentive_config::{ModelConfig, RotaryScalingConfig, RotaryScalingKind};
+use attentive_config::{ModelConfig, RotaryScaling, RotaryScalingKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -48,7 +48,7 @@ const PARAMETERS: &str = "rope_parameters";
 
 /// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must
 /// agree, since versions of `transformers` differ in which of them they use.
-fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScalingConfig)> {
+fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScaling)> {
     let mut base = keys.optional::<f64>("rope_theta")?.map(|base| ("rope_theta", base));
     let mut found = None;
     for key in ["rope_scaling", PARAMETERS] {
@@ -82,21 +82,19 @@ fn agreed<'a, T: PartialEq>(
     }
 }
 
-fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScalingConfig> {
+fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScaling> {
     if let Some(fields) = value.as_object_mut()
         && let Some(kind) = fields.remove("type")
     {
         fields.entry("rope_type").or_insert(kind);
     }
     let read = serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?;
-    let default = RotaryScalingConfig::default();
+    let default = RotaryScaling::default();
     Ok(match read {
         Scaling::Default {} => default,
-        Scaling::Linear { factor } => {
-            RotaryScalingConfig { kind: RotaryScalingKind::Linear, factor, ..default }
-        }
+        Scaling::Linear { factor } => RotaryScaling { kind: RotaryScalingKind::Linear, factor, ..default },
         Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_max_position_embeddings } => {
-            RotaryScalingConfig {
+            RotaryScaling {
                 kind: RotaryScalingKind::Llama3,
                 factor,
                 low_frequency_factor: low_freq_factor,

@@ -1,8 +1,8 @@
 //! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
 
 use attentive_device::{AttentionInputs, Operands, current};
+use attentive_kernels::attention::Scores as KernelScores;
 pub use attentive_kernels::attention::{AttentionShape, Causality};
-use attentive_kernels::attention::{Scores as KernelScores, scale_of};
 
 use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
 use crate::{Buffer, Dropout, Lengths, Value};
@@ -22,24 +22,8 @@ pub enum Attended {
     },
 }
 
-/// The scores of attention: `scale` · q·k + `bias`.
-#[derive(Clone, Debug)]
-pub struct Scores {
-    /// Factor applied to the dot products.
-    pub scale: f32,
-    /// Which keys a query may attend to.
-    pub causality: Causality,
-    /// `[n_heads, tgt_len · src_len]`, added to the scaled dot products of every sequence, for example a
-    /// relative position bias (Raffel et al. 2020).
-    pub bias: Option<Value>,
-}
-
-impl Scores {
-    /// Scores q·k / √`d_head` without bias (*Attention Is All You Need*, equation 1).
-    pub fn scaled(d_head: usize, causality: Causality) -> Self {
-        Self { scale: scale_of(d_head), causality, bias: None }
-    }
-}
+/// The scores of attention, with a bias `[n_heads, tgt_len · src_len]`.
+pub type Scores = KernelScores<Value>;
 
 /// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///

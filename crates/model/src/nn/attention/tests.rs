@@ -13,7 +13,8 @@ const LENS: [usize; 3] = [4, 2, 3];
 const LEN: usize = 4;
 const D: usize = 12;
 const D_HEAD: usize = 4;
-const ROTARY: RelativePositions = RelativePositions::Rotary { base: 10_000.0, scaling: None };
+const ROTARY: RelativePositions =
+    RelativePositions::Rotary { base: 10_000.0, scaling: architecture::RotaryScaling::UNSCALED };
 
 fn rows(len: usize) -> Value {
     let mut random = Random::new(6, len as u64);
