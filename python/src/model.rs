@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use attentive::checkpoint::{self, LoadedWeights, MappedWeights};
-use attentive::config::{CachePrecision, Task};
+use attentive::config::{Float, Task};
 use attentive::error::{Error, Result};
 use attentive::pipeline::Pipeline;
 use attentive::text::Languages;
@@ -103,7 +103,7 @@ impl Model {
         let chosen = || {
             Ok((
                 precision.map(choice::precision).transpose()?,
-                choice_or_none::<CachePrecision>("cache_precision", cache_precision)?,
+                choice_or_none::<Float>("cache_precision", cache_precision)?,
                 Threads::new(threads)?,
             ))
         };

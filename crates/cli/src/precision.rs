@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attentive_base::error::Result;
-use attentive_config::{CachePrecision, TrainDevice};
+use attentive_config::{Float, TrainDevice};
 use attentive_model::engine::Precision;
 use attentive_pipeline::Pipeline;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -23,7 +23,7 @@ pub(super) struct PrecisionArgs {
 pub(super) struct CacheArgs {
     /// Number type in which keys and values of attention are kept [default: the model's, usually f32].
     #[arg(long, value_name = "TYPE")]
-    cache_precision: Option<CachePrecision>,
+    cache_precision: Option<Float>,
 }
 
 impl PrecisionArgs {

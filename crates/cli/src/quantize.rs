@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint as checkpoint;
-use attentive_config::CachePrecision;
+use attentive_config::Float;
 use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::quantize::{Change, QuantizeOptions, Report, ShortlistCost, Test, quantize};
 use attentive_metrics::{Bootstrap, DEFAULT_SEED, Paired};
@@ -57,7 +57,7 @@ pub(super) struct Args {
     /// Number type in which the new model keeps keys and values of attention [default: that of the original
     /// model, usually f32].
     #[arg(long, value_name = "TYPE")]
-    cache_precision: Option<CachePrecision>,
+    cache_precision: Option<Float>,
     /// Model directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
@@ -189,7 +189,7 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
     }
     show_rows(sizes(*precision, *bytes), out)?;
     let Change { before, after } = cache_precision;
-    if [*before, *after] != [CachePrecision::F32; 2] {
+    if [*before, *after] != [Float::F32; 2] {
         let row = ("cache", before.to_string(), after.to_string(), String::new());
         show_rows([row], out)?;
     }

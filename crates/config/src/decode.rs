@@ -1,10 +1,7 @@
 //! `[decode]`: the search.
 
-use std::fmt;
-
 use attentive_base::error::Result;
 use attentive_kernels::gemm::Float;
-use attentive_kernels::packed::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +40,7 @@ pub struct DecodeConfig {
     pub batch_size: usize,
     /// The number type in which keys and values of attention are kept while a text is decoded. It has no
     /// effect on additive attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.
-    pub cache_precision: CachePrecision,
+    pub cache_precision: Float,
 }
 
 impl DecodeConfig {
@@ -78,34 +75,6 @@ impl LengthPenaltyFormula {
     }
 }
 
-/// Number type of the keys and values of earlier positions and of the source, which a decoder keeps for its
-/// attention.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-#[serde(rename_all = "snake_case")]
-pub enum CachePrecision {
-    /// Single precision.
-    #[default]
-    F32,
-    /// Keys and values are rounded to bfloat16, in half the bytes; sums are `f32`.
-    Bf16,
-}
-
-impl From<CachePrecision> for Float {
-    fn from(precision: CachePrecision) -> Self {
-        match precision {
-            CachePrecision::F32 => Self::F32,
-            CachePrecision::Bf16 => Self::Bf16,
-        }
-    }
-}
-
-impl fmt::Display for CachePrecision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Precision::from(Float::from(*self)).fmt(f)
-    }
-}
-
 /// When the beam search of a sentence ends. The values are those of `early_stopping` in transformers:
 /// `"never"`, `False` and `True`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -134,7 +103,7 @@ impl Default for DecodeConfig {
             min_length: 0,
             no_repeat_ngram: 0,
             batch_size: 64,
-            cache_precision: CachePrecision::F32,
+            cache_precision: Float::F32,
         }
     }
 }

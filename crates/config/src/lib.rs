@@ -37,9 +37,10 @@ pub use attentive_architecture::{
     ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
     Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
 };
+pub use attentive_kernels::gemm::Float;
 pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
-pub use decode::{CachePrecision, DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
+pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use device::{GpuChoice, TrainDevice};
 pub use difference::Difference;
 pub use family::{
@@ -53,8 +54,8 @@ pub use reference::reference;
 pub use start::Start;
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    BestBy, ExchangePrecision, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,
-    ScheduleKind, TrainConfig, TrainPrecision,
+    BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig, ScheduleKind,
+    TrainConfig, TrainPrecision,
 };
 
 use schemars::JsonSchema;

@@ -24,9 +24,9 @@ pub struct TrainConfig {
     /// updates larger without more RAM.
     #[schemars(range(min = 1, max = 1 << 16))]
     pub micro_batches_per_update: usize,
-    /// The number type in which processes exchange gradients under MPI. Parameters are always exchanged in
-    /// `f32`.
-    pub exchange_precision: ExchangePrecision,
+    /// The number type in which processes exchange gradients under MPI. With `bf16`, the result depends on the
+    /// number of processes. Parameters are always exchanged in `f32`.
+    pub exchange_precision: Float,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,
     /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of
@@ -83,26 +83,6 @@ pub struct TrainConfig {
     pub scheduled_sampling: SamplingConfig,
 }
 
-/// Number type in which processes exchange gradients. The parameters are always exchanged in `f32`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExchangePrecision {
-    /// 32-bit floating point. The result does not depend on the number of processes.
-    #[default]
-    F32,
-    /// bfloat16. Half as many bytes are sent, but the result depends on the number of processes.
-    Bf16,
-}
-
-impl From<ExchangePrecision> for Float {
-    fn from(precision: ExchangePrecision) -> Self {
-        match precision {
-            ExchangePrecision::F32 => Self::F32,
-            ExchangePrecision::Bf16 => Self::Bf16,
-        }
-    }
-}
-
 /// Precision of the matrix products of linear maps in training. Validation and everything else use `f32`.
 ///
 /// A run only resumes to the bit on CPUs with the same instructions: those for bfloat16 sum in different
@@ -148,7 +128,7 @@ impl Default for TrainConfig {
             max_epochs: 0,
             batch_tokens: 4096,
             micro_batches_per_update: 1,
-            exchange_precision: ExchangePrecision::F32,
+            exchange_precision: Float::F32,
             max_memory_mb: 0,
             device: TrainDevice::Cpu,
             label_smoothing: 0.1,

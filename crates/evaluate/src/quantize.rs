@@ -20,7 +20,7 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::atomic::Content;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights, Provenance, files};
-use attentive_config::{CachePrecision, Task};
+use attentive_config::{Float, Task};
 use attentive_model::engine::Precision;
 use attentive_model::shortlist::{self, Limits, Shortlist};
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -33,7 +33,7 @@ pub struct QuantizeOptions<'a> {
     /// The number type of the new weights; not `f32`.
     pub precision: Precision,
     /// The number type in which the new model keeps keys and values; by default, that of the original model.
-    pub cache_precision: Option<CachePrecision>,
+    pub cache_precision: Option<Float>,
     /// The paired test of both models.
     pub bootstrap: Bootstrap,
     /// The largest loss of BLEU that is accepted, in points.
@@ -180,7 +180,7 @@ fn measured(
 fn report(
     made: &Made,
     Test { src, references }: Test<'_>,
-    (bytes, cache): (Change<u64>, CachePrecision),
+    (bytes, cache): (Change<u64>, Float),
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Report> {

@@ -1,7 +1,7 @@
 //! The device on which a model decodes.
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{CachePrecision, GpuChoice, TrainDevice};
+use attentive_config::{GpuChoice, TrainDevice};
 use attentive_device::{Device, Failure};
 use attentive_kernels::gemm::Float;
 use attentive_model::any_engine::AnyEngine;
@@ -102,7 +102,7 @@ impl Pipeline {
             Ok(DeviceEngine::with_weights(device, architecture, weights, numbers))
         })?;
         let engine = AnyEngine::Device(engine).with_shortlist(shortlist);
-        self.config.decode.cache_precision = CachePrecision::F32;
+        self.config.decode.cache_precision = Float::F32;
         let partners = self.partners.into_iter();
         Ok(Self {
             engine: engine.into(),
@@ -119,7 +119,7 @@ impl Pipeline {
     /// If the model does not decode, or was not given to [`Pipeline::from_parts`].
     pub fn where_it_is(mut self, device: &'static dyn Device) -> Self {
         let model = self.model.take().expect("a model of weights that exist");
-        self.config.decode.cache_precision = CachePrecision::F32;
+        self.config.decode.cache_precision = Float::F32;
         self.engine = AnyEngine::Device(DeviceEngine::new(device, model)).into();
         self
     }
@@ -275,11 +275,11 @@ mod tests {
     #[test]
     fn the_configuration_names_the_cache_of_the_device() {
         let ensemble = with("").with(with("")).unwrap();
-        let ensemble = ensemble.with_cache_precision(CachePrecision::Bf16);
+        let ensemble = ensemble.with_cache_precision(Float::Bf16);
         let ensemble = ensemble.unwrap().on_device(&PLAIN).unwrap();
         for member in ensemble.members() {
             let kept = member.config().decode.cache_precision;
-            assert_eq!(kept, CachePrecision::F32);
+            assert_eq!(kept, Float::F32);
         }
     }
 
@@ -297,10 +297,10 @@ mod tests {
             assert!(open(TrainDevice::Cpu, Some(precision)).unwrap().is_none());
         }
         let on_device = || with("").on_device(&PLAIN).unwrap();
-        let error = on_device().with_cache_precision(CachePrecision::Bf16);
+        let error = on_device().with_cache_precision(Float::Bf16);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("keep keys and values in f32"), "{error}");
-        let kept = on_device().with_cache_precision(CachePrecision::F32);
+        let kept = on_device().with_cache_precision(Float::F32);
         assert!(kept.unwrap().is_on_device());
         let error = on_device().into_precision(Precision::Int8);
         let error = error.unwrap_err().to_string();

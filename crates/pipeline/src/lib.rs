@@ -56,7 +56,7 @@ use std::sync::{Arc, OnceLock};
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread};
-use attentive_config::{CachePrecision, Config, Task, TrainDevice};
+use attentive_config::{Config, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::engine::profile::{self, Part};
@@ -185,7 +185,7 @@ impl Pipeline {
         let LoadedModel { config, tokenizers, architecture, weights, shortlist, .. } = loaded;
         let (model, engine, file) = match weights {
             Ready::Engine(engine, file) => {
-                let cache = config.decode.cache_precision.into();
+                let cache = config.decode.cache_precision;
                 let engine = AnyEngine::Cpu(engine.with_cache(cache));
                 (OnceLock::new(), engine.into(), file)
             }
@@ -242,7 +242,7 @@ impl Pipeline {
         let weights = self.engine().parameters(&self.architecture);
         let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
         let shortlist = self.engine().shortlist().cloned();
-        let cache = self.config.decode.cache_precision.into();
+        let cache = self.config.decode.cache_precision;
         let partners = self.partners.into_iter();
         Ok(Self {
             model: OnceLock::new(),
@@ -268,7 +268,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not decode, and for a precision other than `f32` on a GPU.
-    pub fn with_cache_precision(mut self, precision: CachePrecision) -> Result<Self> {
+    pub fn with_cache_precision(mut self, precision: Float) -> Result<Self> {
         if !decodes(&self.architecture) {
             return Err(Error::usage(
                 format!("a model that {} keeps no keys and values", self.architecture.task().verb()),
@@ -278,7 +278,7 @@ impl Pipeline {
         self.config.decode.cache_precision = precision;
         self.engine = match self.engine.take() {
             Some(AnyEngine::Cpu(engine)) => AnyEngine::Cpu(engine.with_cache(precision.into())).into(),
-            Some(AnyEngine::Device(_)) if precision != CachePrecision::F32 => {
+            Some(AnyEngine::Device(_)) if precision != Float::F32 => {
                 return Err(Error::usage(
                     format!("GPUs keep keys and values in f32, not in {precision}"),
                     "leave the precision of the cache out, or decode on the CPU",
@@ -374,7 +374,7 @@ impl Pipeline {
     pub fn stepper(&self) -> &AnyEngine {
         self.engine.get_or_init(|| {
             let weights = &mut Dense::new(Precision::F32, self.model().copied());
-            let cache = self.config.decode.cache_precision.into();
+            let cache = self.config.decode.cache_precision;
             AnyEngine::Cpu(Engine::new(&self.architecture, weights).with_cache(cache))
         })
     }

@@ -49,7 +49,7 @@ impl Learner {
     /// Creates a learner for `model` that works together with other processes, which have the same model.
     pub(super) fn among(processes: Processes, model: Model, config: &Config) -> Self {
         let n_batches = config.train.micro_batches_per_update.max(1);
-        let exchange = Exchange::new(&model, processes, config.train.exchange_precision.into(), n_batches);
+        let exchange = Exchange::new(&model, processes, config.train.exchange_precision, n_batches);
         let optimizer = &config.train.optimizer;
         let optimizer = if exchange.processes().is_alone() {
             Optimizer::new(optimizer, &model)

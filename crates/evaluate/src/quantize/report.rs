@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use attentive_config::CachePrecision;
+use attentive_config::Float;
 use attentive_decode::SearchOptions;
 use attentive_metrics::Paired;
 use attentive_model::engine::Precision;
@@ -17,7 +17,7 @@ pub struct Report {
     /// The number type of the new weights.
     pub precision: Precision,
     /// The number types in which both models kept keys and values.
-    pub cache_precision: Change<CachePrecision>,
+    pub cache_precision: Change<Float>,
     /// SHA-256 of the original weights, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,

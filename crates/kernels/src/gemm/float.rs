@@ -2,13 +2,18 @@
 
 use super::Engine;
 
-/// A floating-point number type, to which the operands of a product are rounded. Sums are always `f32`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A floating-point number type. Sums are always `f32`.
+// Operands of a product are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the
+// rounded operands as `f32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Float {
-    /// Operands are used unchanged.
+    /// 32-bit floating point.
+    #[default]
     F32,
-    /// Operands are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the
-    /// rounded operands as `f32`.
+    /// bfloat16, in half the bytes.
     Bf16,
 }
 

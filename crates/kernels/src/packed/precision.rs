@@ -61,6 +61,12 @@ impl fmt::Display for Precision {
     }
 }
 
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Precision::from(*self).fmt(f)
+    }
+}
+
 impl Serialize for Precision {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())

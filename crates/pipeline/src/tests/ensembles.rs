@@ -37,7 +37,7 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
 #[test]
 fn number_types_are_those_of_all_members() {
     let converted = |pipeline: Pipeline| {
-        let bf16 = pipeline.with_cache_precision(CachePrecision::Bf16).unwrap();
+        let bf16 = pipeline.with_cache_precision(Float::Bf16).unwrap();
         bf16.into_precision(Precision::Int8).unwrap()
     };
     let members = || [of(Family::Transformer), another(Family::Transformer)];
@@ -46,7 +46,7 @@ fn number_types_are_those_of_all_members() {
     for member in together.members() {
         assert_eq!(member.engine().precision(), Precision::Int8);
         let kept = member.config().decode.cache_precision;
-        assert_eq!(kept, CachePrecision::Bf16);
+        assert_eq!(kept, Float::Bf16);
     }
     let [one, two] = members().map(converted);
     let before = one.with(two).unwrap();

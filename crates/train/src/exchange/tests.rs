@@ -177,7 +177,7 @@ fn bf16_halves_what_is_sent_of_the_gradients() {
         sent(config, &format!("{name}-long"), 4) - sent(config, &format!("{name}-short"), 2)
     };
     let whole = sent_by_two(&config, "f32");
-    config.train.exchange_precision = attentive_config::ExchangePrecision::Bf16;
+    config.train.exchange_precision = attentive_config::Float::Bf16;
     let half = sent_by_two(&config, "bf16");
     let share = half as f64 / whole as f64;
     // The parameters are sent unchanged.
