@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, Attention, AttentionKind, CellKind, CrossAttention, Decoder, Encoder,
-    FeedForward, Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition, Positions,
-    RecurrentDecoder, RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Task, Transform,
-    TransformerStack, Vocabulary,
+    AddedPositions, Architecture, Attention, AttentionKind, CrossAttention, Decoder, Encoder, FeedForward,
+    Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition, Positions, RecurrentDecoder,
+    RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Task, Transform, TransformerStack,
+    Vocabulary,
 };
 
 use super::{
@@ -158,11 +158,7 @@ impl ModelConfig {
         let n_heads = self.decoder_heads();
         let mixing = match keys.decoder_mixing {
             MixingKind::Attention => self.self_attention(n_heads),
-            MixingKind::Rnn => SelfMixing::Recurrent(CellKind::Rnn),
-            MixingKind::Lstm => SelfMixing::Recurrent(CellKind::Lstm),
-            MixingKind::CoupledLstm => SelfMixing::Recurrent(CellKind::CoupledLstm),
-            MixingKind::Gru => SelfMixing::Recurrent(CellKind::Gru),
-            MixingKind::Ssru => SelfMixing::Recurrent(CellKind::Ssru),
+            MixingKind::Recurrent(cell) => SelfMixing::Recurrent(cell),
         };
         TransformerStack {
             cross: d_memory.map(|d_memory| CrossAttention {

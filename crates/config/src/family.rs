@@ -1,11 +1,13 @@
 //! `[model]`: the families of models, and the keys that only some of them have.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use attentive_architecture::{AttentionKind, Body, LabelLayer, Pooling, Task, TieEmbeddings};
-use schemars::JsonSchema;
+use attentive_architecture::{AttentionKind, Body, CellKind, LabelLayer, Pooling, Task, TieEmbeddings};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 
 /// The kind of model. It also sets which stacks the encoder and the decoder have by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -210,21 +212,32 @@ pub enum StackKind {
 }
 
 /// Mixing of the positions in a Transformer decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MixingKind {
     /// Causal self-attention.
     Attention,
-    /// A recurrent network with tanh.
-    Rnn,
-    /// Long short-term memory (LSTM).
-    Lstm,
-    /// An LSTM with coupled input and forget gates.
-    CoupledLstm,
-    /// Gated recurrent units (GRU).
-    Gru,
-    /// Simpler simple recurrent units (Kim et al. 2019). They decode fastest.
-    Ssru,
+    /// A recurrent cell.
+    #[serde(untagged)]
+    Recurrent(CellKind),
+}
+
+impl JsonSchema for MixingKind {
+    fn schema_name() -> Cow<'static, str> {
+        "MixingKind".into()
+    }
+
+    /// Attention, and the cells with their texts.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut choices = vec![json!({
+            "type": "string", "const": "attention", "description": "Causal self-attention."
+        })];
+        let cells = CellKind::json_schema(generator);
+        choices.extend(cells.get("oneOf").and_then(Value::as_array).into_iter().flatten().cloned());
+        json_schema!({
+            "description": "Mixing of the positions in a Transformer decoder.", "oneOf": choices
+        })
+    }
 }
 
 /// Reads a number, of which 0 stands for the default.

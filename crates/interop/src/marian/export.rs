@@ -9,7 +9,9 @@ use attentive_architecture::{ActivationKind, NormPosition, Positions, TieEmbeddi
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel};
-use attentive_config::{Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Translator};
+use attentive_config::{
+    CellKind, Config, EarlyStopping, LengthPenaltyFormula, MixingKind, ModelConfig, Translator,
+};
 use attentive_model::model::Parameter;
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::Value;
@@ -116,7 +118,8 @@ fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) 
     let (encoder, decoder) = (&translator.encoder, &translator.decoder);
     let output = translator.output;
     let mut differences = Differences::of(model);
-    let attends = matches!(decoder.decoder_mixing, MixingKind::Attention | MixingKind::Ssru);
+    let attends =
+        matches!(decoder.decoder_mixing, MixingKind::Attention | MixingKind::Recurrent(CellKind::Ssru));
     let activation = matches!(model.activation, ActivationKind::Relu | ActivationKind::Silu);
     for (equal, difference) in [
         (attends, "`model.decoder_mixing` is not `attention` or `ssru`"),
@@ -165,7 +168,7 @@ fn options(model: &ModelConfig, translator: &Translator, vocab: usize) -> String
     };
     let norm = |is_there: bool| if is_there { "n" } else { "" };
     let (mixing, cell) = match decoder.decoder_mixing {
-        MixingKind::Ssru => ("rnn", "ssru"),
+        MixingKind::Recurrent(CellKind::Ssru) => ("rnn", "ssru"),
         _ => ("self-attention", "gru"),
     };
     let activation = match model.activation {

@@ -2,7 +2,7 @@
 
 use attentive_architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
-use attentive_config::{MixingKind, ModelConfig, Translator};
+use attentive_config::{CellKind, MixingKind, ModelConfig, Translator};
 use serde_json::{Value, json};
 
 use super::names;
@@ -237,7 +237,7 @@ fn mixing(keys: &mut Keys) -> Result<MixingKind> {
                 return Err(keys.refuse("dec-cell", &Value::from(cell)));
             }
             keys.only("layer-normalization", false)?;
-            Ok(MixingKind::Ssru)
+            Ok(MixingKind::Recurrent(CellKind::Ssru))
         }
         _ => Err(keys.refuse("transformer-decoder-autoreg", &Value::from(kind))),
     }
