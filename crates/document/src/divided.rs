@@ -1,6 +1,7 @@
 //! Texts divided into sentences.
 
 use super::markup::{Form, Run};
+use super::placeables::Markers;
 use super::plain::{Found, found};
 use super::{Segment, Segmentation, Translated, needs_blank};
 
@@ -45,7 +46,7 @@ impl Divided {
         let mut sentences = Vec::new();
         let mut kept = 0;
         for Found { range, segment: Segment { text: read, touches, needs_alignment }, run } in
-            found(text, how.into(), Form::Plain, &fits)
+            found(text, Markers::Each, how.into(), Form::Plain, &fits)
         {
             let before = text[kept..range.start].to_owned();
             kept = range.end;

@@ -6,8 +6,7 @@ use attentive_base::ignorable::without_ignorable;
 
 use super::divide::{Piece, Segmentation, flat, pieces, trim};
 use super::markup::{Builder, Form, Run};
-use super::placeables::{Kind, Markers, Placeable, find, forms, pair};
-use super::tags::Tag;
+use super::placeables::{Kind, Markers, Placeable, find, forms, pair, tag};
 use super::{Document, Part, Segment, Split, html};
 
 /// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within
@@ -38,14 +37,14 @@ pub(super) fn append(
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
 ) {
-    append_at(0, source, how, form, fits, segments, parts);
+    append_at((0, Markers::Each), source, how, form, fits, segments, parts);
 }
 
 /// The depth of messages in forms of others, whose forms are no longer translated.
 const DEEPEST: usize = 8;
 
 fn append_at(
-    nested: usize,
+    (nested, markers): (usize, Markers),
     source: &str,
     how: Segmentation,
     form: Form,
@@ -54,19 +53,19 @@ fn append_at(
     parts: &mut Vec<Part>,
 ) {
     if how.keep_placeables && nested < DEEPEST {
-        let forms = forms(source);
+        let (forms, markers) = forms(source);
         if !forms.is_empty() {
             let mut kept = 0;
             for Range { start, end } in forms {
                 Part::keep(parts, &form.escaped(&source[kept..start]));
-                append_at(nested + 1, &source[start..end], how, form, fits, segments, parts);
+                append_at((nested + 1, markers), &source[start..end], how, form, fits, segments, parts);
                 kept = end;
             }
             return Part::keep(parts, &form.escaped(&source[kept..]));
         }
     }
     let mut kept = 0;
-    for Found { range, segment, run } in found(source, how, form, fits) {
+    for Found { range, segment, run } in found(source, markers, how, form, fits) {
         Part::keep(parts, &form.escaped(&source[kept..range.start]));
         kept = range.end;
         let number = segments.len();
@@ -80,13 +79,19 @@ fn append_at(
 }
 
 /// The segments of a text that is written in `form`.
-pub(super) fn found(source: &str, how: Segmentation, form: Form, fits: &dyn Fn(&str) -> bool) -> Vec<Found> {
-    let placeables = if how.keep_placeables { find(source, Markers::Each) } else { Vec::new() };
+pub(super) fn found(
+    source: &str,
+    markers: Markers,
+    how: Segmentation,
+    form: Form,
+    fits: &dyn Fn(&str) -> bool,
+) -> Vec<Found> {
+    let placeables = if how.keep_placeables { find(source, markers) } else { Vec::new() };
     let fits = |text: &str| if text.contains(MASK) { fits(&text.replace(MASK, "")) } else { fits(text) };
     let bare = Bare::new(source, &placeables);
     let pieces = pieces(&bare.text, &bare.seams, how, &fits).into_iter();
     let found = pieces.map(|Piece { range, touches }| {
-        let range = without_outer(source, bare.in_source(source, range), &placeables);
+        let range = without_outer(source, bare.in_source(source, range, &placeables), &placeables);
         let part = &source[range.clone()];
         let first = placeables.partition_point(|one| one.range.end <= range.start);
         let inside = placeables[first..].iter().take_while(|one| one.range.start < range.end);
@@ -145,12 +150,12 @@ impl Bare {
         let mut bare =
             Self { text: String::with_capacity(source.len()), seams: Vec::new(), tags: Vec::new() };
         let mut at = 0;
-        for Placeable { range, .. } in placeables {
+        for Placeable { range, kind } in placeables {
             bare.text.push_str(&source[at..range.start]);
             at = range.end;
-            let mask = match Tag::read(&source[range.clone()]) {
+            let mask = match tag(&source[range.clone()]) {
                 None => MASK,
-                Some(tag) if html::ends_text(tag.name) => '\n',
+                Some(tag) if html::ends_text(tag.name, *kind != Kind::Other) => '\n',
                 Some(_) => {
                     bare.seams.push(bare.text.len());
                     bare.tags.push((bare.text.len(), range.clone()));
@@ -172,20 +177,25 @@ impl Bare {
 
     /// The bytes of the source that belong to `text[range]`, with the start tags before them and the end tags
     /// after them.
-    fn in_source(&self, source: &str, range: Range<usize>) -> Range<usize> {
+    fn in_source(&self, source: &str, range: Range<usize>, placeables: &[Placeable]) -> Range<usize> {
         let before = self.tags.partition_point(|(at, _)| *at <= range.start);
         let inside = self.tags.partition_point(|(at, _)| *at < range.end);
         let is_end = |tag: &Range<usize>| source[tag.start..].starts_with("</");
         // The number of bytes of all tags up to one.
         let moved = |tags: &[(usize, Range<usize>)]| tags.last().map_or(0, |(at, tag)| tag.end - at);
-        let mut start = range.start + moved(&self.tags[..before]);
+        // A text that is too long is not cut within a placeable.
+        let outside = |at: usize| {
+            let next = placeables.partition_point(|one| one.range.end <= at);
+            placeables.get(next).filter(|one| one.range.start < at).map_or(at, |one| one.range.end)
+        };
+        let mut start = outside(range.start + moved(&self.tags[..before]));
         for (_, tag) in self.tags[..before].iter().rev() {
             if tag.end != start || is_end(tag) {
                 break;
             }
             start = tag.start;
         }
-        let mut end = range.end + moved(&self.tags[..inside]);
+        let mut end = outside(range.end + moved(&self.tags[..inside]));
         for (_, tag) in &self.tags[inside..] {
             if tag.start != end || !is_end(tag) {
                 break;

@@ -1,5 +1,7 @@
 //! Tags that are read one by one, without a tree: in plain text, subtitles and Markdown.
 
+use super::html;
+
 /// A start or end tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag<'a> {
@@ -35,15 +37,16 @@ impl<'a> Pairs<'a> {
     /// Takes tag `number`, and returns the number of the start tag that it ends. Only tags at the same
     /// `depth` of other markup belong together.
     pub(super) fn take(&mut self, number: usize, tag: Tag<'a>, depth: usize) -> Option<usize> {
-        /// Deeper ones are tags by themselves.
+        /// The number of tags that wait; the first of more are tags by themselves.
         const DEEPEST: usize = 64;
-        if tag.is_empty {
+        if tag.is_empty || html::is_void(&tag.name.to_ascii_lowercase()) {
             return None;
         }
         if !tag.is_end {
-            if self.open.len() < DEEPEST {
-                self.open.push((number, tag, depth));
+            if self.open.len() == DEEPEST {
+                self.open.remove(0);
             }
+            self.open.push((number, tag, depth));
             return None;
         }
         let same = |(_, start, around): &(usize, Tag<'_>, usize)| start.is(tag.name) && *around == depth;

@@ -189,14 +189,15 @@ impl Reader<'_> {
     /// Reads an HTML tag, or a whole element whose content is kept, and returns the number of the next event.
     fn tag(&mut self, number: usize, markup: &str, range: Range<usize>) -> Result<usize> {
         let name = HtmlTag::read(markup).map_or("", |tag| tag.name);
-        if html::ends_text(name) && !name.eq_ignore_ascii_case("br") {
+        let end = self.tags[number].filter(|&end| end > number);
+        if html::ends_text(name, true) && !name.eq_ignore_ascii_case("br") {
+            let last = end.filter(|_| html::keeps(markup)).unwrap_or(number);
             self.block()?;
-            self.collector.boundary(self.at..range.end)?;
-            self.at = range.end;
-            return Ok(number + 1);
+            self.collector.boundary(self.at..self.events[last].1.end)?;
+            self.at = self.events[last].1.end;
+            return Ok(last + 1);
         }
         self.begin(range.start)?;
-        let end = self.tags[number].filter(|&end| end > number);
         if let Some(end) =
             end.filter(|&end| html::keeps(markup) || html::is_note(name) && !self.has_letters(number..end))
         {

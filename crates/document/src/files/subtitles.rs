@@ -35,6 +35,7 @@ pub(super) fn read(
         return Err(broken("SubRip", None, "no line has times, such as 00:00:01,000 --> 00:00:02,000"));
     }
     let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
+    let goes_on = texts_after(&lines);
     let (mut in_text, mut in_note, mut begun) = (false, false, false);
     for (number, &(at, line)) in lines.iter().enumerate() {
         let text = line.trim_end_matches(['\n', '\r']);
@@ -42,7 +43,7 @@ pub(super) fn read(
         let next = &lines[number + 1..];
         if text.trim().is_empty() {
             // SubRip's texts may have blank lines.
-            let goes_on = in_text && kind == Kind::Srt && !next_is_head(next);
+            let goes_on = in_text && kind == Kind::Srt && goes_on[number];
             (in_text, in_note, begun) = (goes_on, false, false);
             reader.collector.boundary(whole)?;
         } else if in_text && !is_head(text, next) {
@@ -71,10 +72,17 @@ fn is_head(line: &str, next: &[(usize, &str)]) -> bool {
     has_times(line) || is_number && next.first().is_some_and(|(_, next)| has_times(next))
 }
 
-/// True if the first of these lines that is not blank begins a subtitle.
-fn next_is_head(lines: &[(usize, &str)]) -> bool {
-    let Some(first) = lines.iter().position(|(_, line)| !line.trim().is_empty()) else { return true };
-    is_head(lines[first].1, &lines[first + 1..])
+/// For each of `lines`, whether the first line from there on that is not blank goes on with a text.
+fn texts_after(lines: &[(usize, &str)]) -> Vec<bool> {
+    let mut after = vec![false; lines.len()];
+    let mut next = false;
+    for (number, (_, line)) in lines.iter().enumerate().rev() {
+        if !line.trim().is_empty() {
+            next = !is_head(line, &lines[number + 1..]);
+        }
+        after[number] = next;
+    }
+    after
 }
 
 struct Reader<'a> {

@@ -117,7 +117,8 @@ impl Reader<'_> {
         let mut inside = self.tokens[tokens].iter().skip(1);
         inside.all(|token| match &token.kind {
             Kind::Text(text) => text.trim().is_empty(),
-            Kind::Other => true,
+            Kind::Other | Kind::End => true,
+            Kind::Start(start) => start.is_cdata,
             _ => false,
         })
     }

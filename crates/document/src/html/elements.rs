@@ -8,7 +8,7 @@ macro_rules! is_one_of {
 }
 
 /// True for elements without content, which have no end tag.
-pub(super) fn is_void(name: &str) -> bool {
+pub(crate) fn is_void(name: &str) -> bool {
     is_one_of! { name:
         "area" "base" "basefont" "bgsound" "br" "col" "embed" "frame" "hr" "img" "input" "keygen"
         "link" "meta" "param" "source" "track" "wbr"
@@ -28,10 +28,12 @@ pub(super) fn is_block(name: &str) -> bool {
     }
 }
 
-/// True for elements, in any case, whose tags end a text, or a line of it.
-pub(crate) fn ends_text(name: &str) -> bool {
+/// True for elements, in any case, whose tags in plain text end a text, or a line of it. Some are also words
+/// in placeholders, such as `<dir>`, unless they have both tags (`is_pair`).
+pub(crate) fn ends_text(name: &str, is_pair: bool) -> bool {
     let name = name.to_ascii_lowercase();
-    is_block(&name) || name == "br"
+    let is_word = !matches!(&*name, "br" | "div" | "hr" | "li" | "p" | "td" | "th" | "tr" | "ul" | "ol");
+    (is_block(&name) || name == "br") && (is_pair || !is_word)
 }
 
 /// True for markup, not text, which begins a block of HTML in Markdown, at the beginning of a line.

@@ -5,7 +5,7 @@ mod elements;
 mod pausing;
 mod tokens;
 
-pub(super) use elements::{begins_block, ends_text, is_note};
+pub(super) use elements::{begins_block, ends_text, is_note, is_void};
 use tokens::{Kind, Start, Token};
 
 use std::ops::Range;
@@ -113,7 +113,7 @@ impl Reader<'_> {
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)
         {
-            if is_block && first_in(&self.translated, number + 1..end).is_some() && self.depth < DEEPEST {
+            if first_in(&self.translated, number + 1..end).is_some() && self.depth < DEEPEST {
                 self.keep_around(number, end)?;
                 return Ok(end);
             }
@@ -146,7 +146,9 @@ impl Reader<'_> {
         let mut at = start;
         while let Some(first) = first_in(&self.translated, at..end) {
             self.collector.boundary(bytes(at, first))?;
-            let last = self.tokens[first].pair.filter(|&last| last < end).unwrap_or(first);
+            let pair = self.tokens[first].pair.filter(|&last| last < end);
+            // Without an end tag, the next block ends it.
+            let last = pair.unwrap_or_else(|| self.next_block(first + 1).min(end) - 1);
             self.depth += 1;
             at = first;
             while at <= last {
@@ -195,9 +197,13 @@ impl Reader<'_> {
             return None;
         }
         // The next block ends it, as the next block ends a `<p>`.
-        let after = number + 1;
-        let length = self.tokens[after..].iter().position(Token::is_block_tag);
-        Some(length.map_or(self.tokens.len(), |length| after + length))
+        Some(self.next_block(number + 1))
+    }
+
+    /// The number of the first tag of a block from token `from` on.
+    fn next_block(&self, from: usize) -> usize {
+        let length = self.tokens[from..].iter().position(Token::is_block_tag);
+        length.map_or(self.tokens.len(), |length| from + length)
     }
 }
 

@@ -23,32 +23,31 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '‚' | '«' | '»' | '‹' | '›')
 }
 
+/// Brackets that open, and those that close what they open.
+const BRACKETS: [(char, char); 10] = [
+    ('(', ')'),
+    ('[', ']'),
+    ('{', '}'),
+    ('<', '>'),
+    ('（', '）'),
+    ('「', '」'),
+    ('『', '』'),
+    ('【', '】'),
+    ('《', '》'),
+    ('〈', '〉'),
+];
+
 /// True for a mark that begins a pair of brackets or quotation marks after `text`, or after a blank.
 pub(super) fn begins_pair(c: char, text: &str, blank: bool) -> bool {
-    match c {
-        '(' | '[' | '{' | '（' | '「' => true,
-        // Not an apostrophe, nor the end of another quotation.
-        _ => {
-            is_quote(c)
-                && (blank
-                    || text
-                        .chars()
-                        .next_back()
-                        .is_none_or(|last| !last.is_alphanumeric() && !is_closing(last) && !is_quote(last)))
-        }
-    }
+    // Not an apostrophe, nor the end of another quotation.
+    let is_end = |last: char| last.is_alphanumeric() || is_closing(last) || is_quote(last);
+    let begins = blank || !text.ends_with(is_end);
+    BRACKETS.iter().any(|(open, _)| *open == c) || is_quote(c) && begins
 }
 
 /// True if `closing` ends the pair that `opening` begins.
 pub(super) fn ends_pair(opening: char, closing: char) -> bool {
-    match opening {
-        '(' => closing == ')',
-        '[' => closing == ']',
-        '{' => closing == '}',
-        '（' => closing == '）',
-        '「' => closing == '」',
-        _ => is_quote(opening) && is_quote(closing),
-    }
+    BRACKETS.contains(&(opening, closing)) || is_quote(opening) && is_quote(closing)
 }
 
 /// What is next to something visible that is not translated.

@@ -55,6 +55,9 @@ struct Spelled {
     source: Range<usize>,
 }
 
+/// The maximum number of pairs within each other that stay with what is kept.
+const MOST_OPENINGS: usize = 8;
+
 /// Whitespace characters, each with the number of the events before it.
 #[derive(Debug, Default)]
 struct Outside(Vec<(usize, char)>);
@@ -71,6 +74,8 @@ impl Outside {
 struct Opening {
     mark: char,
     text: usize,
+    /// The length of the text with the mark.
+    end: usize,
     events: usize,
     seams: usize,
     before_last: usize,
@@ -113,9 +118,11 @@ impl Builder {
     fn spelling(&self, text: &Range<usize>) -> Option<Range<usize>> {
         let first = self.spelled.partition_point(|part| part.text.end <= text.start);
         let last = self.spelled.partition_point(|part| part.text.start < text.end).checked_sub(1)?;
-        let place = |part: &Spelled, at: usize| {
-            let longer = part.source.len().saturating_sub(part.text.len());
-            part.source.start + if at == part.text.start { 0 } else { at - part.text.start + longer }
+        let place = |part: &Spelled, at: usize| match part.source.len().checked_sub(part.text.len()) {
+            _ if at == part.text.start => part.source.start,
+            // As it is, or with a backslash before it.
+            Some(longer @ 0..=1) => part.source.start + at - part.text.start + longer,
+            _ => part.source.end,
         };
         Some(place(self.spelled.get(first)?, text.start)..place(self.spelled.get(last)?, text.end))
     }
@@ -210,21 +217,22 @@ impl Builder {
         if self.enclose(c) {
             return;
         }
-        if begins_pair(c, &self.text, self.blank) {
-            self.openings.push(Opening {
-                mark: c,
-                text: self.text.len(),
-                events: self.events.len(),
-                seams: self.seams.len(),
-                before_last: self.before_last,
-                before_blank: self.before_blank,
-                blank: self.blank,
-                broken: self.broken,
-                between: self.between.clone(),
-            });
-        } else {
+        if c.is_alphanumeric() || self.openings.iter().any(|one| ends_pair(one.mark, c)) {
             self.openings.clear();
         }
+        let opening = self.openings.len() < MOST_OPENINGS && begins_pair(c, &self.text, self.blank);
+        let opening = opening.then(|| Opening {
+            mark: c,
+            text: self.text.len(),
+            end: 0,
+            events: self.events.len(),
+            seams: self.seams.len(),
+            before_last: self.before_last,
+            before_blank: self.before_blank,
+            blank: self.blank,
+            broken: self.broken,
+            between: self.between.clone(),
+        });
         self.follow(Side::of(c));
         if let Some(last) = self.text.chars().next_back() {
             let blank = match &self.between {
@@ -240,32 +248,43 @@ impl Builder {
             }
         }
         self.text.push(c);
+        self.openings.extend(opening.map(|one| Opening { end: self.text.len(), ..one }));
         self.before_last = self.events.len();
         self.broken = false;
         self.between = None;
         self.see();
     }
 
-    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and nothing else is
-    /// in it: around nothing, a model would leave them out.
+    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and it has kept content
+    /// but no words in it: a model that reads marks around nothing leaves them out.
     fn enclose(&mut self, c: char) -> bool {
-        let touches = self.between.as_ref().is_some_and(|between| {
-            matches!(between.sides.before, Side::Mark(mark) if self.text.ends_with(mark)) && !self.blank
-        });
-        let Some(opening) = self.openings.pop_if(|one| touches && ends_pair(one.mark, c)) else {
+        let Some(place) = self.openings.iter().rposition(|one| ends_pair(one.mark, c)) else {
             return false;
         };
+        let is_visible = |event: &Event| matches!(event.what, What::Visible(_));
+        if !self.events[self.openings[place].events..].iter().any(is_visible) {
+            return false;
+        }
+        let opening = self.openings.swap_remove(place);
+        self.openings.truncate(place);
         let inside = self.events.split_off(opening.events);
+        let text = self.text.split_off(opening.end);
+        let gap: String = self.trailing.0.iter().map(|(_, c)| *c).collect();
+        let ends_in_blank = self.blank;
         self.text.truncate(opening.text);
         self.seams.truncate(opening.seams);
         (self.before_last, self.before_blank) = (opening.before_last, opening.before_blank);
         (self.blank, self.broken, self.between) = (opening.blank, opening.broken, opening.between);
-        self.visible_as(0..0, Some(self.mark(opening.mark)));
-        self.follow(Side::Kept);
+        self.keep(opening.mark.to_string());
+        let mut at = 0;
         for mut event in inside {
+            let next = event.at - opening.end;
+            self.keep_marks(&text[at..next]);
+            at = next;
             event.at = self.text.len();
             if let (What::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
-                if matches!(sides.before, Side::Mark(_)) {
+                // A no-break space is one of the marks.
+                if matches!(sides.before, Side::Mark(_)) || text[..next].ends_with(char::is_whitespace) {
                     sides.before = Side::Kept;
                 }
                 between.last = self.events.len();
@@ -273,14 +292,33 @@ impl Builder {
             }
             self.events.push(event);
         }
-        self.visible_as(0..0, Some(self.mark(c)));
+        self.keep_marks(&text[at..]);
+        // Such as the no-break space before a French quotation mark.
+        let own_gap = gap.chars().all(|c| !is_space(c)) && !gap.is_empty();
+        if own_gap
+            && let Some(between) = &self.between
+            && let What::Visible(sides) = &mut self.events[between.last].what
+        {
+            sides.after = Side::Kept;
+        }
+        self.blank = ends_in_blank && !own_gap;
+        self.keep(if own_gap { gap } else { String::new() } + &c.to_string());
         true
     }
 
-    /// A character of the text that is kept.
-    fn mark(&self, c: char) -> Mark {
-        let text = c.to_string();
-        Mark::Text(if self.form.has_references() { text } else { self.form.spelled(&text) })
+    /// Keeps marks between what is kept.
+    fn keep_marks(&mut self, marks: &str) {
+        if !marks.is_empty() {
+            let kept = marks.trim_start_matches([' ', '\n']);
+            self.blank = kept.len() < marks.len();
+            self.keep(kept.to_owned());
+        }
+    }
+
+    /// Keeps `text`, which a model does not read.
+    fn keep(&mut self, text: String) {
+        let own = Mark::Text(if self.form.has_references() { text } else { self.form.spelled(&text) });
+        self.visible_as(0..0, Some(own));
     }
 
     /// Records that visible content was read.

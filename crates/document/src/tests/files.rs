@@ -127,6 +127,11 @@ fn forms_of_messages_are_translated() {
         &["man walks.", "she", "they"],
         &po.replace("\"\"", &format!("\"{shouted}\"")),
     );
+    // The sign for the number stays in plural forms.
+    let count = "{n, plural, one {There is # man} other {# are # men}}";
+    let document = read(&format!("[\"{count}\"]"), FileFormat::Json);
+    assert_eq!(texts(&document), ["There is man", "are men"]);
+    assert_eq!(document.render(&identity(&document)), format!("[\"{count}\"]"));
     // Within a sentence, and unbalanced.
     check(FileFormat::Json, &format!("[\"a {message}\"]"), &["a"], &format!("[\"A {message}\"]"));
     check(FileFormat::Json, "[\"{n, plural, one {a\"]", &["{n, plural, one {a"], "[\"{N, PLURAL, ONE {A\"]");
@@ -158,6 +163,8 @@ fn xliff_keeps_what_is_protected() {
     check(FileFormat::Xliff, &protected, &["a c"], &protected.replace("</source>", target));
     let comment = unit("<source>a</source><target state=\"new\"><!-- b --></target>");
     check(FileFormat::Xliff, &comment, &["a"], &comment.replace("--></", "-->A</"));
+    let cdata = unit("<source>a</source><target><![CDATA[]]></target>");
+    check(FileFormat::Xliff, &cdata, &["a"], &cdata.replace("<![CDATA[]]>", "A"));
     let prefix = "<x:xliff xmlns:x=\"x\"><x:trans-unit><x:source>a</x:source></x:trans-unit></x:xliff>";
     let filled = prefix.replace("</x:source>", "</x:source><x:target>A</x:target>");
     check(FileFormat::Xliff, prefix, &["a"], &filled);
@@ -207,6 +214,9 @@ fn markdown_keeps_what_is_escaped() {
         "| a\\|b | {x\\|y} |\n|---|---|\n| c `d\\|e` | f |\n",
         "a \\{name\\} b ${x_y} %1$s c https://a.example/x_y_z d",
         "a &amp;nbsp; b",
+        "A man https://a.example/&nGt;、 and b",
+        "See https://a.b/&nGt; a",
+        "A man <pre>a dog</pre> walks <p translate=\"no\">a cat</p> b",
     ] {
         let document = read(source, FileFormat::Markdown);
         assert_eq!(document.render(&identity(&document)), source);

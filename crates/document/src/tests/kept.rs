@@ -110,15 +110,29 @@ fn markup_after_a_mark_ends_a_sentence() {
 #[test]
 fn brackets_around_what_is_kept_stay_around_it() {
     let links = [(0, 0), (1, 1), (2, 2)];
-    for (open, close) in
-        [("(", ")"), ("[", "]"), ("{", "}"), ("\"", "\""), ("„", "“"), ("«", "»"), ("'", "'"), ("(\"", "\")")]
-    {
+    for (open, close) in [
+        ("(", ")"),
+        ("[", "]"),
+        ("{", "}"),
+        ("\"", "\""),
+        ("„", "“"),
+        ("«", "»"),
+        ("'", "'"),
+        ("(\"", "\")"),
+        ("《", "》"),
+        ("&lt;", "&gt;"),
+    ] {
         let source = format!("He said {open}K{close} now.");
         check(&source, "Er sagte nun.", &links, &format!("Er sagte {open}K{close} nun."));
         let source = format!("{open}K{close} is {open}K K{close}");
         check(&source, "ist", &[(0, 0)], &format!("{open}K{close} ist {open}K K{close}"));
         let source = format!("<b>He said {open}<i>K</i>{close}, now.</b>");
         check(&source, "Er sagte, nun.", &links, &format!("<b>Er sagte {open}<i>K</i>{close}, nun.</b>"));
+    }
+    // With marks between, and with the blanks of French quotation marks.
+    for inside in ["(K/K)", "(K, K)", "(K – K)", "[K: K…]", "«&#160;K&#160;»", "« K »", "(K; «K»)"]
+    {
+        check(&format!("He said {inside} now."), "Er sagte nun.", &links, &format!("Er sagte {inside} nun."));
     }
     // Not around it alone.
     check("He said (K now).", "Er sagte (nun).", &links, "Er sagte (K nun).");

@@ -63,7 +63,14 @@ fn placeables_are_found_and_nothing_else() {
         ("- a man", &["-"]),
         ("1. a man\n 12) a dog\n(a) a cat\n• x\nb) y", &["1.", "12)", "(a)", "•", "b)"]),
         ("Choose (a) or (ii).", &["(a)", "(ii)"]),
+        ("10%(unit)s 1%1$s", &["%(unit)s", "%1$s"]),
+        ("%dpx %dms %dMB, %s", &["%d", "%d", "%d", "%s"]),
+        ("@taroさん、$nameさん", &["@taro", "$name"]),
+        ("walks.@anna x a.b@c.de,", &["@anna", "a.b@c.de"]),
+        ("On t.me/x, example.museum and a.b-c.org/d_(e).", &["t.me/x", "a.b-c.org/d_(e)"]),
         // What looks similar.
+        ("The %age, %change and %off of it, std::vector::new", &[]),
+        ("config.json/yaml, README.md/docs, 5.km/h, etc.and/or, $US 5", &[]),
         ("50% of it, 100%ig, 20 %discount", &[]),
         ("x<y and z>w, a < b and c > d", &[]),
         ("Sets {red, green, blue}; {a sentence in braces is no name}", &[]),
@@ -108,6 +115,8 @@ fn placeables_stay_and_are_placed_by_alignment() {
         ("a %d b %s c", "a b c", "%d c %s b a"),
         ("a {} b {x} c", "a b c", "{x} c {} b a"),
         ("a %2$s b %1$s c", "a b c", "%1$s c %2$s b a"),
+        ("a %<PRIu64> b %s c", "a b c", "%<PRIu64> c %s b a"),
+        ("a {:.2f} b {!r} c", "a b c", "{:.2f} c {!r} b a"),
         ("one <0>two</0> three", "one two three", "three <0>two</0> one"),
     ] {
         let document = Document::text(source, Split::Lines, |_| true);
@@ -150,6 +159,32 @@ fn tags_in_text_are_where_sentences_may_end() {
         let document = Document::text(source, Split::Sentences, |_| true);
         assert_eq!(texts(&document), expected, "{source}");
         assert_eq!(document.render(&identity(&document)), source);
+    }
+}
+
+/// Regression test: a text that is too long was cut within a character of a placeable.
+#[test]
+fn long_texts_are_not_cut_within_placeables() {
+    for (before, placeable) in [("ab".repeat(600) + "男", "https://a.example/"), ("ab".repeat(300), "${")] {
+        let source = format!("{before}{placeable}{}}} x", "ä€".repeat(900));
+        let document = Document::text(&source, Split::Sentences, |text| text.chars().count() < 100);
+        assert_eq!(document.render(&identity(&document)), source);
+    }
+}
+
+/// Words in angle brackets are no tags.
+#[test]
+fn names_in_angles_end_no_text() {
+    for source in
+        ["Drop <table name> from it.", "A man copies <dir> to it.", "Choose <option> or <menu item> now."]
+    {
+        let document = Document::text(source, Split::Sentences, |_| true);
+        assert_eq!(document.segments().len(), 1, "{source}: {:?}", texts(&document));
+    }
+    for tags in ["<x>", "<br>", "<input>"] {
+        let source = format!("{}A <b>dog</b> runs.", format!("A man{tags} ").repeat(70));
+        let document = Document::text(&source, Split::Nowhere, |_| true);
+        assert!(reversed(&document).contains("<b>dog</b>"), "{}", reversed(&document));
     }
 }
 
@@ -236,6 +271,9 @@ fn hostile_placeables_take_little_time() {
         many("%Y-"),
         many("1."),
         many("a.com"),
+        many("1-localhost."),
+        many("1-1.1.1.1-"),
+        many("a.com/"),
         many("%s"),
         many("%1$"),
         many("a@"),

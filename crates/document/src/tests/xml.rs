@@ -203,9 +203,22 @@ fn what_is_kept_may_have_parts_that_are_translated() {
             &["b", "d", "e"],
         ),
         ("a <code translate=yes>b</code>", &["a b"]),
+        ("<span translate=no><p translate=yes>a</p></span>", &["a"]),
+        ("x <span translate=no>keep <em translate=yes>a</em></span> y", &["x", "a", "y"]),
+        ("<ul translate=no><li>Keep<li translate=yes>a b<li>Keep</ul>", &["a b"]),
     ] {
         let document = Document::html(source, Split::Paragraphs, |_| true).unwrap();
         assert_eq!(texts(&document), segments, "{source}");
         assert_eq!(unchanged(&document), source);
     }
+}
+
+/// What a client says is above what a document says.
+#[test]
+fn ignored_elements_have_no_parts_that_are_translated() {
+    let ignored = HashSet::from(["x".to_owned()]);
+    let tags = XmlTags { ignored, ..XmlTags::default() };
+    let xml = "<d><x>keep <y translate=\"yes\">this</y></x><z>a dog</z></d>";
+    let document = Document::xml(xml, Split::Paragraphs, &tags, |_| true).unwrap();
+    assert_eq!(texts(&document), ["a dog"]);
 }

@@ -50,7 +50,7 @@ impl Outline {
     pub(super) fn new(tokens: &[Token], tags: &XmlTags) -> Self {
         let contents = contents(tokens);
         let kept = kept(tokens, &tags.ignored);
-        let translated_inside = translated_inside(tokens);
+        let translated_inside = translated_inside(tokens, &kept);
         let mut roles = vec![Role::Boundary; tokens.len()];
         for (number, token) in tokens.iter().enumerate() {
             roles[number] = match &token.kind {
@@ -80,24 +80,26 @@ impl Outline {
 
 /// Whether each token is in an element that is not to be translated. Elements in it may be again.
 pub(crate) fn kept(tokens: &[Token], ignored: &HashSet<String>) -> Vec<bool> {
-    let mut kept: Vec<bool> = Vec::with_capacity(tokens.len());
+    // Whether each is kept, and whether no element in it may be translated.
+    let mut found: Vec<(bool, bool)> = Vec::with_capacity(tokens.len());
     for token in tokens {
-        let around = token.parent.is_some_and(|parent| kept[parent]);
-        kept.push(match &token.kind {
+        let (around, is_ignored) = token.parent.map_or((false, false), |parent| found[parent]);
+        found.push(match &token.kind {
             Kind::Start(start) | Kind::Empty(start) => {
-                names(start, ignored) || start.translate.map_or(around, |translate| !translate)
+                let is_ignored = is_ignored || names(start, ignored);
+                (is_ignored || start.translate.map_or(around, |translate| !translate), is_ignored)
             }
-            _ => around,
+            _ => (around, is_ignored),
         });
     }
-    kept
+    found.into_iter().map(|(is_kept, _)| is_kept).collect()
 }
 
 /// Whether each token begins an element with one inside that is to be translated whatever is around it.
-fn translated_inside(tokens: &[Token]) -> Vec<bool> {
+fn translated_inside(tokens: &[Token], kept: &[bool]) -> Vec<bool> {
     let mut inside = vec![false; tokens.len()];
-    for token in tokens {
-        let asks = matches!(&token.kind, Kind::Start(start) if start.translate == Some(true));
+    for (token, &is_kept) in tokens.iter().zip(kept) {
+        let asks = !is_kept && matches!(&token.kind, Kind::Start(start) if start.translate == Some(true));
         let mut parent = token.parent.filter(|_| asks);
         while let Some(number) = parent.filter(|&number| !inside[number]) {
             inside[number] = true;

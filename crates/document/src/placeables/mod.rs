@@ -1,12 +1,17 @@
 //! Placeables: parts of a text that are no language, and stay as they are. Placeholders of programs, tags in
 //! plain text, addresses, markers of lists.
 
-use std::collections::HashMap;
+mod braces;
+mod hosts;
+
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use self::braces::Braces;
+use self::hosts::hosts;
 use super::tags::{Tag, pairs};
 
 /// A part of a text that is not translated.
@@ -54,16 +59,10 @@ pub fn placeholders(text: &str) -> Vec<&str> {
 
 /// Addresses. The marks after them that belong to the text around them are matched, too, and taken away
 /// later. Scripts without blanks end them.
-const ADDRESSES: [&str; 6] = [
-    // Numbers of hosts. They come before domains, which otherwise are searched for after each of them.
-    r"(?-u:\b)(?:\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d{1,5}(?:/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*)?|/\d{1,2})?(?-u:\b)",
+const ADDRESSES: [&str; 3] = [
     r"(?i:https?|ftps?|sftp|wss?|file|git|ssh|irc|magnet|data)://[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:mailto|tel|sms|urn|xmpp):[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
     r"(?-u:\b)(?i:www)\.[^\s<>\x22“”„«».\u{2e80}-\u{ffef}]+\.[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]+",
-    // A domain with a path.
-    r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+[a-z]{2,12}/[^\s<>\x22“”„«»\u{2e80}-\u{ffef}]*",
-    // A domain alone, if its end is no word of a sentence whose full stop lacks a blank.
-    r"(?-u:\b)(?:[A-Za-z0-9-]+\.)+(?:com|org|net|edu|gov|int|dev|app|ai|eu|uk|de|fr|pl|nl|ch|ru|cn|jp|kr|br|ca|io|example)(?::\d{1,5})?(?-u:\b)",
 ];
 
 /// An e-mail address from its sign on. What stands before that is found backwards: a search for it at each
@@ -75,7 +74,7 @@ const BRACE: &str = r"[$#%@]?\{";
 
 const OTHERS: [&str; 22] = [
     // Members of social networks.
-    r"(?-u:\B)@\w[\w.-]*\w(?:@[\w-]+(?:\.[\w-]+)+)?",
+    r"(?-u:\B)@[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_](?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?",
     // Statements and comments of templates: {% if %} {# note #}
     r"\{%[^%\n]*%\}",
     r"\{#[^#\n]*#\}",
@@ -93,12 +92,12 @@ const OTHERS: [&str; 22] = [
     r"(?-u:\B)%[YmHMSyBbIjZ](?-u:\b)",
     // Nested messages: $t(key, { "count": 1 }); names between two signs, or after one: $NAME$ $name
     r"\$t\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)",
-    r"(?-u:\B)\$[A-Za-z_@][\w@]*\$?",
+    r"(?-u:\B)\$[A-Za-z_@][A-Za-z0-9_@]*\$?",
     // Entities and tags in plain text: &nbsp; <0> </0> <br/> <a href="x"> <file name>
     r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
     r"</[A-Za-z0-9][\w:.-]*\s*>",
     r#"<[A-Za-z0-9][\w:.-]*(?:\s+(?:[\w:.@-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'|[^\s"'<>=]+)|data-[\w-]+|async|checked|controls|defer|disabled|download|hidden|loop|muted|multiple|open|readonly|required|reversed|selected))*\s*/?>"#,
-    r"(?-u:\B)<[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,3}>(?-u:\B)",
+    NAMES_IN_ANGLES,
     // Emoji by name.
     r"(?-u:\B):[a-z][a-z0-9_+-]*:",
     // Markers of lists within a line.
@@ -107,6 +106,9 @@ const OTHERS: [&str; 22] = [
     "[♪♫]+",
     BRACE,
 ];
+
+/// A placeholder such as `<file name>`.
+const NAMES_IN_ANGLES: &str = r"(?-u:\B)<[A-Za-z]\w*(?:[ -][A-Za-z]\w*){1,3}>(?-u:\B)";
 
 /// What may be in a pair of braces: nothing, a name or a few (`{first name}`), a number or name and its
 /// format (`{0:.2f}`, `{d:%Y-%m-%d}`, `{0,10:N2}`), or a style of subtitles.
@@ -121,7 +123,7 @@ const IN_BRACES: [&str; 4] = [
 const TYPED: &str = r"^\s*[\w.]+\s*,\s*(?:plural|select|selectordinal|number|date|time|duration|ordinal|spellout|list)\s*(?:,|$)";
 
 /// The beginning of a message with forms by number or gender.
-const FORMS: &str = r"^\s*\{\s*[\w.]+\s*,\s*(?:plural|select|selectordinal)\s*,";
+const FORMS: &str = r"^\s*\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,";
 
 /// A marker of a list at the beginning of a line, and the blanks after it.
 const MARKER: &str = r"(?m)^[^\S\n]*(?:[-*+•‣◦▪·–—>]|#{1,6}|\d{1,3}[.)]|[a-z]\)|[ivx]{1,4}\)|\((?:[a-z]|\d{1,3}|[ivx]{1,4})\))[^\S\n]+";
@@ -137,6 +139,8 @@ static INSIDE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("^(?:{inside})$|{TYPED}")).expect("the patterns are valid")
 });
 
+static ANGLES: LazyLock<Regex> = LazyLock::new(|| Regex::new(NAMES_IN_ANGLES).expect("the pattern is valid"));
+
 static WITH_FORMS: LazyLock<Regex> = LazyLock::new(|| Regex::new(FORMS).expect("the pattern is valid"));
 
 static FIRST: LazyLock<Regex> = LazyLock::new(|| Regex::new(MARKER).expect("the pattern is valid"));
@@ -147,6 +151,8 @@ pub(super) enum Markers {
     None,
     First,
     Each,
+    /// Each, and signs `#` anywhere, which stand for a number.
+    Counted,
 }
 
 /// The placeables of `text`, in order.
@@ -157,8 +163,9 @@ pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
             marker_ranges(text).take_while(|range| text[..range.start].trim().is_empty()).take(1).collect()
         }
         Markers::Each => marker_ranges(text).collect(),
+        Markers::Counted => text.match_indices('#').map(|(at, sign)| at..at + sign.len()).collect(),
     };
-    let others = if may_have_more(text) { matches(text) } else { Vec::new() };
+    let others = if may_have_more(text) { merged(hosts(text), matches(text)) } else { Vec::new() };
     first.retain(|marker| {
         let next = others.partition_point(|other| other.end <= marker.start);
         others.get(next).is_none_or(|other| marker.end <= other.start)
@@ -170,23 +177,36 @@ pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
     found
 }
 
-/// The texts of the forms of `text`, if it is a message with forms as a whole.
-pub(super) fn forms(text: &str) -> Vec<Range<usize>> {
-    if !WITH_FORMS.is_match(text) {
-        return Vec::new();
-    }
-    let Braces(pairs) = Braces::new(text);
+/// The texts of the forms of `text`, if it is a message with forms as a whole, and the placeables of them.
+pub(super) fn forms(text: &str) -> (Vec<Range<usize>>, Markers) {
+    let none = (Vec::new(), Markers::Each);
+    let Some(kind) = WITH_FORMS.captures(text) else { return none };
+    let markers = if &kind[1] == "select" { Markers::Each } else { Markers::Counted };
+    let braces = Braces::new(text);
     let start = text.len() - text.trim_start().len();
-    let end = pairs.get(&start).copied();
-    let Some(end) = end.filter(|end| text[end + 1..].trim().is_empty()) else { return Vec::new() };
+    let end = braces.end(start);
+    let Some(end) = end.filter(|end| text[end + 1..].trim().is_empty()) else { return none };
     let mut found = Vec::new();
     let mut at = start + 1;
     while let Some(open) = text[at..end].find('{').map(|place| at + place) {
-        let Some(&close) = pairs.get(&open) else { return Vec::new() };
+        let Some(close) = braces.end(open) else { return none };
         found.push(open + 1..close);
         at = close + 1;
     }
-    found
+    (found, markers)
+}
+
+/// Ranges of both lists, each ascending, of which the first one of several that overlap stays.
+fn merged(a: Vec<Range<usize>>, b: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut all = [a, b].concat();
+    all.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+    let mut end = 0;
+    all.retain(|range| {
+        let is_apart = range.start >= end;
+        end = if is_apart { range.end } else { end };
+        is_apart
+    });
+    all
 }
 
 fn marker_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
@@ -202,20 +222,26 @@ fn matches(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     while let Some(whole) = ALL.find_at(text, at) {
-        let start = if whole.as_str().starts_with('@') {
-            start_of_mail(&text[at..whole.start()], whole.start())
-        } else {
-            whole.start()
-        };
-        let range = start..whole.end();
-        let is_address = whole.as_str().starts_with(|c: char| c.is_ascii_alphanumeric());
-        let end = match whole.as_str() {
-            _ if is_address => Some(end_of_address(text, range.clone())),
-            "{" | "${" | "#{" | "%{" | "@{" => braces.end_of_placeable(text, range.end - 1, range.len() > 1),
-            percent if percent.starts_with('%') && percent != "%%" => {
-                let is_next = found.last().is_some_and(|last| last.end == range.start);
-                (is_next || !is_percentage(text, &range)).then_some(range.end)
+        let mut range = whole.range();
+        let one = whole.as_str();
+        let end = match one {
+            _ if is_mail(text, &range) => {
+                range.start = start_of_mail(&text[at..range.start], range.start);
+                Some(end_of_address(text, range.clone()))
             }
+            _ if one.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+                Some(end_of_address(text, range.clone()))
+            }
+            "{" | "${" | "#{" | "%{" | "@{" => {
+                braces.end_of_placeable(text, range.end - 1, range.len() > 1, &INSIDE)
+            }
+            "$US" | "$USD" | "$CA" | "$CAD" | "$AU" | "$AUD" | "$NZ" | "$HK" => None,
+            _ if one.starts_with('%') && is_conversion(one) => {
+                let follows = found.last().is_some_and(|last| last.end == range.start);
+                (follows || !is_in_words(text, &range)).then_some(range.end)
+            }
+            // Not a path in a program.
+            _ if one.starts_with(':') && is_among_colons(text, &range) => None,
             _ => Some(range.end),
         };
         if let Some(end) = end.filter(|end| *end > range.start) {
@@ -228,38 +254,33 @@ fn matches(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True if the percent sign at the beginning of `text[range]` belongs to a number before it: "50%" and a
-/// letter after it are no placeholder, nor are "50 %" and a word without a blank.
-fn is_percentage(text: &str, range: &Range<usize>) -> bool {
-    let before = &text[..range.start];
-    let in_word = text[range.end..].starts_with(char::is_alphabetic);
+/// True for `%d` and the like, which other text has too: "50%" and a letter after it, "50 %" and a word without
+/// a blank.
+fn is_conversion(placeable: &str) -> bool {
+    placeable != "%%"
+        && !placeable.ends_with('%')
+        && !placeable.contains(['(', '$', '<'])
+        && placeable.len() <= 3
+}
+
+/// True if the percent sign at the beginning of the conversion `text[range]` belongs to a number before it, or
+/// if the conversion is the beginning of a word such as `%age`.
+fn is_in_words(text: &str, range: &Range<usize>) -> bool {
+    const UNITS: [&str; 16] =
+        ["px", "ms", "km", "cm", "mm", "kg", "kb", "gb", "min", "sec", "pt", "em", "rem", "th", "st", "nd"];
+    let (before, after) = (&text[..range.start], &text[range.end..]);
+    let word = &after[..after.bytes().take_while(u8::is_ascii_lowercase).count()];
+    let begins = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    if begins && word.len() > 1 && !UNITS.contains(&word) {
+        return true;
+    }
+    let in_word = after.starts_with(char::is_alphabetic);
     let apart = before.strip_suffix([' ', '\u{a0}', '\u{202f}']).filter(|_| in_word);
     apart.unwrap_or(before).ends_with(char::is_numeric)
 }
 
-/// The braces of a text, by the places of those that open.
-struct Braces(HashMap<usize, usize>);
-
-impl Braces {
-    fn new(text: &str) -> Self {
-        let (mut open, mut pairs) = (Vec::new(), HashMap::new());
-        for (at, c) in text.match_indices(['{', '}']) {
-            match c {
-                "{" => open.push(at),
-                _ => drop(open.pop().map(|start| pairs.insert(start, at))),
-            }
-        }
-        Self(pairs)
-    }
-
-    /// The end of the placeable whose first brace is at `start`. After a sign such as that of a shell
-    /// (`is_marked`), or with two braces, anything may be in them.
-    fn end_of_placeable(&self, text: &str, start: usize, is_marked: bool) -> Option<usize> {
-        let end = *self.0.get(&start)?;
-        let is_double = || self.0.get(&(start + 1)).is_some_and(|inner| inner + 1 == end);
-        let is_placeable = is_marked || is_double() || INSIDE.is_match(&text[start + 1..end]);
-        is_placeable.then_some(end + 1)
-    }
+fn is_among_colons(text: &str, range: &Range<usize>) -> bool {
+    text[..range.start].ends_with(':') || text[range.end..].starts_with(':')
 }
 
 /// Whether `text` has any of the characters of which each placeable has one.
@@ -270,6 +291,14 @@ fn may_have_more(text: &str) -> bool {
     };
     text.contains(['%', '{', '$', '<', '&', '@', ':', '/', '(', '♪', '♫'])
         || text.as_bytes().windows(3).any(has_stop)
+}
+
+/// True if `text[range]` is an e-mail address from its sign on.
+fn is_mail(text: &str, range: &Range<usize>) -> bool {
+    let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b"_%+".contains(&byte);
+    let domain = text[range.clone()].strip_prefix('@').unwrap_or_default();
+    let before = text[..range.start].bytes().next_back();
+    domain.contains('.') && !domain.contains(['@', '{']) && before.is_some_and(is_local)
 }
 
 /// The place where the e-mail address begins whose sign is at `sign`, after `before`.
@@ -308,19 +337,22 @@ fn end_of_address(text: &str, range: Range<usize>) -> usize {
 /// True for a placeholder of the next argument, such as `%s` or `{}`: if a translation has two of them in
 /// another order, they stand for the wrong arguments.
 pub(super) fn takes_next_argument(placeable: &str) -> bool {
-    let is_printf = || {
-        let inside = placeable.strip_prefix('%')?;
-        Some(
-            inside.ends_with(|c: char| c.is_alphabetic() || c == '@')
-                && !inside.contains(['$', '(', '{', '%']),
-        )
-    };
-    placeable == "{}" || is_printf().unwrap_or(false)
+    if let Some(inside) = placeable.strip_prefix('{') {
+        return inside.starts_with(['}', ':', '!']);
+    }
+    let Some(inside) = placeable.strip_prefix('%') else { return false };
+    let is_letter = |c: char| c.is_alphabetic() || matches!(c, '@' | '>');
+    inside.ends_with(is_letter) && !inside.contains(['$', '(', '{', '%'])
+}
+
+/// The tag that `text` is; a placeholder such as `<file name>` is none.
+pub(super) fn tag(text: &str) -> Option<Tag<'_>> {
+    Tag::read(text).filter(|_| !ANGLES.is_match(text))
 }
 
 /// Finds the counterparts of tags.
 pub(super) fn pair(text: &str, found: &mut [Placeable]) {
-    let counterparts = pairs(found.iter().map(|one| Tag::read(&text[one.range.clone()])));
+    let counterparts = pairs(found.iter().map(|one| tag(&text[one.range.clone()])));
     for (number, counterpart) in counterparts.into_iter().enumerate() {
         found[number].kind = match counterpart {
             Some(other) if other > number => Kind::Open,
