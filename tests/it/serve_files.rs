@@ -68,7 +68,8 @@ fn files_are_translated_by_all_apis() {
     // A long name keeps its end, and the address its scheme.
     let (name, fields) = (format!("{}.srt", "a".repeat(400)), [("source", "en"), ("target", "de")]);
     let (head, body) = form((&name, &source), &fields);
-    let found = post_with(address, "/translate_file", &format!("{head}X-Forwarded-Proto: https\r\n"), &body);
+    let found =
+        post_with(address, "/translate_file", &format!("{head}X-Forwarded-Proto: https, http\r\n"), &body);
     let url = found.expect(200)["translatedFileUrl"].as_str().unwrap().to_owned();
     let path = url.strip_prefix("https://localhost").unwrap();
     let file = get(address, path);

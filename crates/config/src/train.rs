@@ -24,8 +24,8 @@ pub struct TrainConfig {
     /// updates larger without more RAM.
     #[schemars(range(min = 1, max = 1 << 16))]
     pub micro_batches_per_update: usize,
-    /// The number type in which processes exchange gradients under MPI. With `bf16`, the result depends on the
-    /// number of processes. Parameters are always exchanged in `f32`.
+    /// The number type in which processes exchange gradients under MPI. With `bf16`, the result depends on
+    /// the number of processes. Parameters are always exchanged in `f32`.
     pub exchange_precision: Float,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
     pub max_memory_mb: u64,

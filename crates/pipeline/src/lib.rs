@@ -277,7 +277,7 @@ impl Pipeline {
         }
         self.config.decode.cache_precision = precision;
         self.engine = match self.engine.take() {
-            Some(AnyEngine::Cpu(engine)) => AnyEngine::Cpu(engine.with_cache(precision.into())).into(),
+            Some(AnyEngine::Cpu(engine)) => AnyEngine::Cpu(engine.with_cache(precision)).into(),
             Some(AnyEngine::Device(_)) if precision != Float::F32 => {
                 return Err(Error::usage(
                     format!("GPUs keep keys and values in f32, not in {precision}"),

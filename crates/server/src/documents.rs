@@ -32,10 +32,20 @@ pub(super) struct Documents {
 struct Kept {
     id: String,
     key: String,
+    access: Access,
     owner: Client,
     since: Instant,
     state: State,
     memory: Share,
+}
+
+/// Who may fetch a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Its owner, with its identifier and its key.
+    Owner,
+    /// Whoever knows its key.
+    Key,
 }
 
 /// What has become of a file.
@@ -74,7 +84,7 @@ impl Documents {
     ///
     /// # Errors
     /// A [`Problem`] for too many files, or too large ones.
-    pub(super) fn begin(&self, owner: Client, size: usize) -> Result<Ticket, Problem> {
+    pub(super) fn begin(&self, owner: Client, access: Access, size: usize) -> Result<Ticket, Problem> {
         let mut kept = self.lock();
         let [most, each] = MOST;
         // Those that are done make room, the oldest first.
@@ -90,11 +100,16 @@ impl Documents {
             return Err(Problem::new(Kind::Quota, problem).hint("try again when others are done"));
         }
         let memory = self.memory.of(owner);
-        memory.grow(size)?;
+        while let Err(exhausted) = memory.grow(size) {
+            if !release(&mut kept, |one| one.owner == owner) && !release(&mut kept, |_| true) {
+                return Err(exhausted.into());
+            }
+        }
         let ticket = Ticket { id: new_id(), key: new_id() };
         kept.push(Kept {
             id: ticket.id.clone(),
             key: ticket.key.clone(),
+            access,
             owner,
             since: Instant::now(),
             state: State::Translating,
@@ -122,13 +137,14 @@ impl Documents {
         };
     }
 
-    /// The state of the file with this key.
+    /// The state of the file with this key, which is enough to fetch it.
     ///
     /// # Errors
     /// A [`Problem`] if there is none.
     pub(super) fn state_by_key(&self, key: &str) -> Result<State, Problem> {
-        let found = self.lock().iter().find(|one| one.key == key).map(|one| one.state.clone());
-        found.ok_or_else(missing)
+        let kept = self.lock();
+        let found = kept.iter().find(|one| one.access == Access::Key && one.key == key);
+        found.map(|one| one.state.clone()).ok_or_else(missing)
     }
 
     /// The state of a file of `owner`.
@@ -164,12 +180,11 @@ fn missing() -> Problem {
     problem.hint("a translated file is kept for an hour, and with DeepL's API until it is fetched")
 }
 
-/// Releases the oldest file that `may` be released and is not being translated.
-fn release(kept: &mut Vec<Kept>, may: impl Fn(&Kept) -> bool) {
+/// Releases the oldest file that `may` be released and is not being translated, if there is one.
+fn release(kept: &mut Vec<Kept>, may: impl Fn(&Kept) -> bool) -> bool {
     let is_done = |one: &Kept| !matches!(one.state, State::Translating);
-    if let Some(oldest) = kept.iter().position(|one| is_done(one) && may(one)) {
-        kept.remove(oldest);
-    }
+    let oldest = kept.iter().position(|one| is_done(one) && may(one));
+    oldest.map(|oldest| kept.remove(oldest)).is_some()
 }
 
 /// A file as it comes from the models.
@@ -192,7 +207,7 @@ mod tests {
     fn files_belong_to_their_owners_and_are_bounded() {
         let documents = Documents::new();
         let (one, two) = (Client(1), Client(2));
-        let ticket = documents.begin(one, 1).unwrap();
+        let ticket = documents.begin(one, Access::Owner, 1).unwrap();
         let state = |owner, key: Option<&str>| documents.state(owner, &ticket.id, key);
         assert!(matches!(state(one, Some(&ticket.key)).unwrap(), State::Translating));
         assert_eq!(state(two, None).unwrap_err().kind, Kind::NoDocument);
@@ -200,18 +215,27 @@ mod tests {
         documents.end(&ticket, Ok(translated("x")));
         assert!(matches!(state(one, None).unwrap(), State::Done(done) if done.content == "x"));
         for _ in 2..MOST[1] {
-            documents.begin(one, 1).unwrap();
+            documents.begin(one, Access::Owner, 1).unwrap();
         }
-        let large = documents.begin(one, 1).unwrap();
+        let large = documents.begin(one, Access::Owner, 1).unwrap();
         documents.end(&large, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
         assert!(matches!(documents.state(one, &large.id, None).unwrap(), State::Failed(_)));
         // The first one is done, and makes room; then none is.
-        documents.begin(one, 1).unwrap();
+        documents.begin(one, Access::Owner, 1).unwrap();
         assert!(documents.state(one, &ticket.id, None).is_err());
-        documents.begin(one, 1).unwrap();
+        documents.begin(one, Access::Owner, 1).unwrap();
         assert!(documents.state(one, &large.id, None).is_err());
-        assert_eq!(documents.begin(one, 1).unwrap_err().kind, Kind::Quota);
+        assert_eq!(documents.begin(one, Access::Owner, 1).unwrap_err().kind, Kind::Quota);
         documents.keep_those_of(&HashSet::from([two]));
-        documents.begin(one, 1).unwrap();
+        // Those that are done make room for bytes, too, and a key is enough only where that is meant.
+        let half = MEMORY[1] / 2 + 1;
+        let first = documents.begin(two, Access::Key, half).unwrap();
+        assert!(documents.begin(two, Access::Owner, half).is_err());
+        documents.end(&first, Ok(translated(&"x".repeat(half))));
+        assert!(documents.state_by_key(&first.key).is_ok());
+        let second = documents.begin(two, Access::Owner, half).unwrap();
+        assert!(documents.state_by_key(&first.key).is_err());
+        assert!(documents.state_by_key(&second.key).is_err());
+        documents.begin(one, Access::Owner, 1).unwrap();
     }
 }

@@ -6,12 +6,12 @@ mod finder;
 mod terms;
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use attentive_pipeline::service::Client;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use uuid::Uuid;
 
 use self::finder::Finder;
 use super::desk::Stop;
@@ -190,18 +190,9 @@ fn check_name(name: &str) -> Result<(), Problem> {
     Err(Problem::field("name", problem))
 }
 
-/// A new identifier, which is a random UUID.
+/// A new identifier, which nobody can guess.
 pub(super) fn new_id() -> String {
-    let random = || u128::from(RandomState::new().build_hasher().finish());
-    let id = random() << 64 | random();
-    // Version 4, variant 1.
-    let id = id & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
-    let parts = [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)];
-    let parts = parts.map(|(shift, digits)| {
-        let part = id >> shift & ((1 << (4 * digits)) - 1);
-        format!("{part:0digits$x}")
-    });
-    parts.join("-")
+    Uuid::new_v4().to_string()
 }
 
 /// The present time, such as `2026-11-22T10:15:42.708262Z`.

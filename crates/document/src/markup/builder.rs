@@ -255,8 +255,8 @@ impl Builder {
         self.see();
     }
 
-    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and it has kept content
-    /// but no words in it: a model that reads marks around nothing leaves them out.
+    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and it has kept
+    /// content but no words in it: a model that reads marks around nothing leaves them out.
     fn enclose(&mut self, c: char) -> bool {
         let Some(place) = self.openings.iter().rposition(|one| ends_pair(one.mark, c)) else {
             return false;

@@ -254,8 +254,8 @@ fn matches(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// True for `%d` and the like, which other text has too: "50%" and a letter after it, "50 %" and a word without
-/// a blank.
+/// True for `%d` and the like, which other text has too: "50%" and a letter after it, "50 %" and a word
+/// without a blank.
 fn is_conversion(placeable: &str) -> bool {
     placeable != "%%"
         && !placeable.ends_with('%')
@@ -263,8 +263,8 @@ fn is_conversion(placeable: &str) -> bool {
         && placeable.len() <= 3
 }
 
-/// True if the percent sign at the beginning of the conversion `text[range]` belongs to a number before it, or
-/// if the conversion is the beginning of a word such as `%age`.
+/// True if the percent sign at the beginning of the conversion `text[range]` belongs to a number before it,
+/// or if the conversion is the beginning of a word such as `%age`.
 fn is_in_words(text: &str, range: &Range<usize>) -> bool {
     const UNITS: [&str; 16] =
         ["px", "ms", "km", "cm", "mm", "kg", "kb", "gb", "min", "sec", "pt", "em", "rem", "th", "st", "nd"];

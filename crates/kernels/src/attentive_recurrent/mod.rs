@@ -8,8 +8,8 @@
 //! - context = Σ_j a_j value j,
 //! - x = projected + W_c context,
 //!
-//! and the [`CellKind`](crate::recurrent::CellKind) computes the next state from x and h. Positions are processed as
-//! in
+//! and the [`CellKind`](crate::recurrent::CellKind) computes the next state from x and h. Positions are
+//! processed as in
 //! [`mod@crate::recurrent`]: a sequence's results depend neither on padding nor on other sequences, and calls of one
 //! position each that continue from the previous state give the same bits as one long call.
 

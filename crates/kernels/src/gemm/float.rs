@@ -3,8 +3,8 @@
 use super::Engine;
 
 /// A floating-point number type. Sums are always `f32`.
-// Operands of a product are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply the
-// rounded operands as `f32`.
+// Operands of a product are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply
+// the rounded operands as `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]

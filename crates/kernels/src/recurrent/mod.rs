@@ -30,8 +30,8 @@ use crate::linear::Affine;
 // - `Rnn`: h' = tanh(x + U h + b).
 // - `Lstm`: gates i, f, g, o = σ, σ, tanh, σ of x + U h + b; c' = f ⊙ c + i ⊙ g and h' = o ⊙ tanh(c').
 // - `CoupledLstm`: the same with i = 1 − f; gates f, g, o.
-// - `Gru`, with the reset gate applied after the product: r, z = σ of x + U h + b, n = tanh(x + r ⊙ (U h + b))
-//   and h' = (1 − z) ⊙ n + z ⊙ h.
+// - `Gru`, with the reset gate applied after the product: r, z = σ of x + U h + b, n = tanh(x + r ⊙ (U h +
+//   b)) and h' = (1 − z) ⊙ n + z ⊙ h.
 // - `Ssru`, without U and b: x consists of the inputs of the gate f = σ(x) and of the candidate g = x;
 //   c' = f ⊙ c + (1 − f) ⊙ g and h' = max(0, c').
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,8 +88,9 @@ impl CellKind {
         }
     }
 
-    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for [`CellKind::Gru`]
-    /// also the factor of r. [`CellKind::Rnn`] saves nothing, as its only gate is its state.
+    /// Values saved per position for the backward pass, in multiples of `d`: the gates, and for
+    /// [`CellKind::Gru`] also the factor of r. [`CellKind::Rnn`] saves nothing, as its only gate is its
+    /// state.
     pub fn saved(self) -> usize {
         match self {
             Self::Rnn => 0,

@@ -27,7 +27,9 @@ async function recognize(panel, signal) {
   }
   let language = null;
   try {
-    const asked = isFile() ? { text: fileText(), name: settings.file } : { text: settings.text.slice(0, ENOUGH) };
+    // Some files would be broken without their end.
+    const text = isFile() && !/\.(html?|md|markdown|srt|vtt)$/i.test(settings.file) ? fileText() : settings.text.slice(0, ENOUGH);
+    const asked = isFile() ? { text, name: settings.file } : { text };
     ({ language } = await ask("api/detect", asked, signal));
   } catch {
     return; // The translation itself tells what is wrong.

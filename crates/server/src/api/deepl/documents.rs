@@ -15,7 +15,7 @@ use crate::api::{Id, attached, reply};
 use crate::app::Shared;
 use crate::body::json_or_form;
 use crate::desk::Stop;
-use crate::documents::{State as Progress, Translated};
+use crate::documents::{Access, State as Progress, Translated};
 use crate::glossaries::Terms;
 use crate::problem::{Kind, Problem};
 use crate::texts::{Form, Texts, translate};
@@ -85,7 +85,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     };
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
-    let ticket = app.documents.begin(owner, texts[0].len())?;
+    let ticket = app.documents.begin(owner, Access::Owner, texts[0].len())?;
     let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
     tokio::spawn(async move {
         // Kept until the end: the server waits for it when it stops, and its characters count.

@@ -15,7 +15,7 @@ use super::{choose, language, required};
 use crate::api::{Id, attached, reply, warned};
 use crate::app::Shared;
 use crate::desk::Stop;
-use crate::documents::{State as Progress, Translated};
+use crate::documents::{Access, State as Progress, Translated};
 use crate::problem::Problem;
 use crate::texts::{Form, Texts, translate};
 use crate::upload::{Upload, upload};
@@ -62,7 +62,7 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
     let (done, warnings) = done.into_first();
     // Only now, so that nothing is kept for a client that goes away.
-    let ticket = app.documents.begin(owner, done.len())?;
+    let ticket = app.documents.begin(owner, Access::Key, done.len())?;
     app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters }));
     let url = format!("{}/download_file/{}.{format}", own_address(&headers), ticket.key);
     Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
@@ -71,7 +71,8 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
 /// The address of this server as the client wrote it; a server in between says whether with TLS.
 fn own_address(headers: &HeaderMap) -> String {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let secure = value("x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+    let first = value("x-forwarded-proto").and_then(|schemes| schemes.split(',').next());
+    let secure = first.is_some_and(|scheme| scheme.trim().eq_ignore_ascii_case("https"));
     let scheme = if secure { "https" } else { "http" };
     format!("{scheme}://{}", value("host").unwrap_or("localhost"))
 }
