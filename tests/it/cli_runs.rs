@@ -107,6 +107,31 @@ fn sighup_saves_and_stops_unless_it_is_ignored() {
     }
 }
 
+/// A run is enough to go on with it: its own settings, without those that it began with.
+#[test]
+fn a_run_is_resumed_by_its_directory() {
+    let folder = trained();
+    let settings = "--set seed=7 --set train.optimizer.learning_rate=0.002";
+    succeeds(&folder.run(&format!("train c.toml --output whole {settings}")));
+    succeeds(&folder.run(&format!("train c.toml --output parts {settings} --set train.max_steps=4")));
+    succeeds(&folder.run("train parts --resume --set train.max_steps=6"));
+    assert!(weights(&folder, "parts") == weights(&folder, "whole"));
+    // It has ended, and keeps its settings.
+    succeeds(&folder.run("train parts --resume"));
+    let config = fs::read_to_string(folder.path("parts/config.toml")).unwrap();
+    assert!(config.contains("seed = 7") && config.contains("max_steps = 6"), "{config}");
+    for (line, words) in [
+        ("train parts", "`attentive train parts --resume` continues the run there"),
+        ("train parts --resume --output other", "leave out `--output`"),
+        ("train parts --resume --set seed=8", "expected 7, as when the run in `parts` began"),
+        ("train parts --resume --set train.batch_tokens=9", "`model.from=\"parts\"`"),
+        ("train nothing --resume", "nothing"),
+    ] {
+        let outcome = folder.run(line);
+        assert!(outcome.code != Some(0) && outcome.stderr.contains(words), "{line}: {outcome:?}");
+    }
+}
+
 /// Damages the run in a directory.
 type Damage = dyn Fn(&Path);
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_checkpoint::files;
 use attentive_config::{Config, Draft};
 
 /// The configuration file, and settings that override it.
@@ -26,6 +27,17 @@ impl ConfigurationArgs {
     pub(super) fn draft_with(&self, further: Option<String>) -> Result<Draft> {
         let overrides: Vec<String> = self.set.iter().cloned().chain(further).collect();
         read(&self.config, &overrides)
+    }
+
+    /// [`ConfigurationArgs::draft_with`] for the configuration of a run.
+    pub(super) fn draft_of_run(&self, further: Option<String>) -> Result<Draft> {
+        let overrides: Vec<String> = self.set.iter().cloned().chain(further).collect();
+        read(&self.config.join(files::CONFIG), &overrides)
+    }
+
+    /// The run that is given in place of a file, by its directory.
+    pub(super) fn run(&self) -> Option<&Path> {
+        Some(&*self.config).filter(|dir| is_run(dir))
     }
 
     /// Reads `file` instead of the given one.
@@ -70,11 +82,18 @@ fn explained(error: Error, file: &Path) -> Error {
     }
 }
 
+fn is_run(dir: &Path) -> bool {
+    dir.join(files::CONFIG).is_file()
+}
+
 /// What to write in place of the directory `dir`.
 fn of_directory(dir: &Path) -> String {
-    if dir.join("config.toml").exists() {
-        return "name the configuration of the run: `attentive train NAME.toml --resume` continues the run in \
-                `runs/NAME`".into();
+    if is_run(dir) {
+        let dir = dir.display();
+        return format!(
+            "`attentive train {dir} --resume` continues the run there; to start another one, name a TOML file, such \
+             as `{dir}/config.toml`"
+        );
     }
     "name a TOML file; `attentive config new --family transformer -o my.toml` writes one to start from".into()
 }

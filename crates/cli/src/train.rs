@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
+use attentive_config::Known;
 use attentive_processes::Processes;
 use attentive_train::report::Silent;
 use attentive_train::{self as train, Existing, RunOptions, StopReason, Summary};
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive train my.toml
   attentive train my.toml --resume
+  attentive train runs/my --resume                             # the same run, by its directory
   attentive train my.toml --profile
   attentive train my.toml --device gpu                         # on a GPU; `attentive devices` lists them
   attentive train my.toml --set train.max_steps=500 --set data.train.src=my.en --output runs/try
@@ -63,16 +65,25 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         return profile::run(&config, updates.get());
     }
     let existing = args.existing.choice();
+    let run = args.configuration.run().filter(|_| existing == Existing::Resume);
     let read = || {
-        let out = args.output.clone();
-        let out = out.map_or_else(|| default_out(&args.configuration.config), Ok)?;
-        let device = args.device.as_override();
-        Ok((args.configuration.draft_with(device)?, out))
+        let out = out(args, run)?;
+        let draft = match run {
+            None => args.configuration.draft_with(args.device.as_override())?,
+            Some(_) => args.configuration.draft_of_run(args.device.as_override())?,
+        };
+        Ok((draft, out))
     };
     let (draft, out) = processes.agree("the configuration was read", read())?;
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
-    let known = processes.value_of_first("the model of `model.from` was read", || draft.known(resumed))?;
-    let config = draft.resolve(&known);
+    let known = processes.value_of_first("the model of `model.from` was read", || match run {
+        None => draft.known(resumed),
+        Some(_) => Ok(Known::default()),
+    })?;
+    let config = match run {
+        None => draft.resolve(&known),
+        Some(_) => draft.resolve_stored().map(|(config, _)| config),
+    };
     let config = processes.agree("the configuration was read", config)?;
     let options =
         RunOptions { out, existing, interrupt: Interrupt::install()?, processes: processes.clone() };
@@ -82,6 +93,19 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let summary = train::train(&config, &options, &mut Progress::new())?;
     message::note(sentence(&summary));
     Ok(())
+}
+
+/// The directory of the run.
+fn out(args: &Args, run: Option<&Path>) -> Result<PathBuf> {
+    match (&args.output, run) {
+        (None, None) => default_out(&args.configuration.config),
+        (None, Some(run)) => Ok(run.to_owned()),
+        (Some(out), None) => Ok(out.clone()),
+        (Some(_), Some(run)) => Err(Error::usage(
+            format!("`{}` is the run to resume, which stays in its directory", run.display()),
+            "leave out `--output`, or name a TOML file to start another run",
+        )),
+    }
 }
 
 /// `runs/` and the configuration's file name without its extension.

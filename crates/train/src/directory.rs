@@ -96,12 +96,13 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
             key,
             expected: format!("{ours}, as when the run in `{}` began", dir.display()),
             found: theirs,
-            hint: Some(
+            hint: Some(format!(
                 "a resumed run keeps its data, tokenizer, model and optimizer: repeat the overrides with \
-                 which it began, if there were any; to change its settings, start a new run with another \
-                 `RunOptions::out`"
-                    .into(),
-            ),
+                 which it began, if there were any, or resume the directory `{dir}`; to train the model further with other \
+                 data or settings, start a new run with `model.from=\"{dir}\"` and another \
+                 `RunOptions::out`",
+                dir = dir.display()
+            )),
         });
     }
     let provenance = Run::new(dir).origin()?;

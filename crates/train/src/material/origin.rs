@@ -83,6 +83,14 @@ pub(super) fn check_same_everywhere(processes: &Processes, ours: &Provenance) ->
     }
 }
 
+fn restore(what: &str, dir: &Path) -> String {
+    format!(
+        "restore {what}; to train the model further with other data, start a new run with `model.from=\"{}\"` and \
+         another `RunOptions::out`",
+        dir.display()
+    )
+}
+
 /// Requires that a resumed run reads the same data as before.
 pub(super) fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance) -> Result<()> {
     let trained_on = |provenance: &Provenance| -> Vec<(String, String)> {
@@ -98,13 +106,13 @@ pub(super) fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance)
                 count(before.len(), "file"),
                 now.len()
             ),
-            hint: Some("restore them, or start a new run with another `RunOptions::out`".into()),
+            hint: Some(restore("them", dir)),
         });
     }
     match before.iter().zip(&now).find(|(before, now)| before.0 != now.0) {
         Some((_, (_, path))) => Err(Error::Data {
             problem: format!("`{path}` has changed since the run in `{}` started", dir.display()),
-            hint: Some("restore the file, or start a new run with another `RunOptions::out`".into()),
+            hint: Some(restore("the file", dir)),
         }),
         None => Ok(()),
     }
