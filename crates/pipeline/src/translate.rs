@@ -1,12 +1,13 @@
 //! Translation.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_config::{DecodeConfig, Task};
-use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, search};
+use attentive_config::{DecodeConfig, MAX_BEAM_WIDTH, Task};
+use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, Strategy, search};
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::profile::{self, Part};
 
@@ -189,7 +190,7 @@ impl Pipeline {
 
     fn translate_jobs(&self, jobs: Vec<Job>, options: &TranslateOptions) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
-        let sentence = |&line: &usize| {
+        let sentence = |line: usize| {
             let Job { source, terms, place } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
@@ -198,8 +199,8 @@ impl Pipeline {
                 stream: place.stream(),
             }
         };
-        let sentences = order.iter().map(sentence);
-        let results = self.search(sentences, options)?;
+        let results = self.search(order.iter().map(|&line| sentence(line)), options)?;
+        let results = self.widened(results, |place| sentence(order[place]), options)?;
         profile::count(|counts| {
             counts.sentences += order.len();
             // Without `</s>`.
@@ -244,11 +245,70 @@ impl Pipeline {
         let mut warnings = source.warnings;
         warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
         let hypotheses = self.candidates(found, &terms, options)?;
+        let asked = options.strategy.n_best();
+        if !hypotheses.is_empty() && hypotheses.len() < asked {
+            let given = hypotheses.len();
+            let warning = format!("only {given} of {asked} translations: the search found no other texts");
+            warnings.push(Warning::new(warning).on_line(place.line));
+        }
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
         }
         Ok(Translation { hypotheses, warnings })
+    }
+
+    /// `results` with those of wider searches where they have fewer different texts than are asked for, until
+    /// they have as many or the beam is as wide as it may be. `sentence` returns that of a result.
+    fn widened(
+        &self,
+        mut results: Vec<Vec<Hypothesis>>,
+        sentence: impl Fn(usize) -> Sentence + Sync + Send,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Vec<Hypothesis>>> {
+        /// A beam so many times as wide has hardly any other text.
+        const WIDEST: usize = 16;
+        let Strategy::Beam { width, n_best, early_stopping } = options.search.strategy else {
+            return Ok(results);
+        };
+        let most = MAX_BEAM_WIDTH.min(width * WIDEST);
+        let (mut width, mut short) = (width, (0..results.len()).collect::<Vec<usize>>());
+        loop {
+            short = self.with_fewer_texts(short, &results, n_best)?;
+            if short.is_empty() || width >= most {
+                return Ok(results);
+            }
+            width = most.min(2 * width);
+            let strategy = Strategy::Beam { width, n_best, early_stopping };
+            let wider = TranslateOptions { search: SearchOptions { strategy, ..options.search }, ..*options };
+            let found = self.search(short.iter().map(|&place| sentence(place)), &wider)?;
+            for (&place, found) in short.iter().zip(found) {
+                results[place] = found;
+            }
+        }
+    }
+
+    /// Those of the `places` whose results have fewer than `n_best` different texts.
+    fn with_fewer_texts(
+        &self,
+        places: Vec<usize>,
+        results: &[Vec<Hypothesis>],
+        n_best: usize,
+    ) -> Result<Vec<usize>> {
+        let count = |place: usize| -> Result<usize> {
+            let mut texts = HashSet::new();
+            for found in &results[place] {
+                texts.insert(self.tokenizers.tgt().decode(&found.tokens)?);
+            }
+            Ok(texts.len())
+        };
+        let mut fewer = Vec::new();
+        for place in places {
+            if n_best > 1 && count(place)? < n_best {
+                fewer.push(place);
+            }
+        }
+        Ok(fewer)
     }
 
     /// The search results for each of `sentences`, in order.

@@ -130,6 +130,27 @@ fn the_n_best_come_in_order() {
     assert_eq!(translations[1].hypotheses, [Candidate::default()]);
 }
 
+/// Hypotheses with the same text count once, and a wider beam finds others; if there are none, a warning says so.
+#[test]
+fn the_n_best_are_as_many_as_there_are() {
+    let pipeline = untrained();
+    let mut options = options(pipeline, 4);
+    for (limit, n_best) in [(1, 4), (1, 400), (2, 60), (3, 30)] {
+        options.search.max_new_tokens = limit;
+        options.search.strategy = Strategy::beam(n_best, n_best, EarlyStopping::Never);
+        let found = &pipeline.translate_with(&["two cats"], &options).unwrap()[0];
+        let mut texts: Vec<&str> = found.hypotheses.iter().map(|one| one.text.as_str()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), found.hypotheses.len());
+        let warned = format!("only {} of {n_best} translations", texts.len());
+        let is_warned = found.warnings.iter().any(|warning| warning.problem.contains(&warned));
+        assert_eq!(is_warned, texts.len() < n_best, "{limit} {n_best}: {found:?}");
+        // One token gives as many texts as there are tokens.
+        assert_eq!(is_warned, n_best == 400, "{limit} {n_best}: {}", texts.len());
+    }
+}
+
 #[test]
 fn lines_that_cannot_be_read_literally_cause_a_warning() {
     let pipeline = untrained();
