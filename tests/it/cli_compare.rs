@@ -43,7 +43,12 @@ fn models_are_compared_by_source_length() {
     let svg = fs::read_to_string(folder.path("p.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("BLEU by source length"));
 
+    assert!(svg.contains("1–5 (1)"), "{svg}");
+    let outcome = folder.run(&format!("{COMPARE} --plot p.svg"));
+    assert!(outcome.stderr.contains("no range of lengths has 10 sentences"), "{outcome:?}");
+
     let json = json(&folder, "");
+    assert!(json.get("examples").is_none());
     assert_eq!(json["buckets"][1]["sentences"], 1);
     let [a, b] = [0, 1].map(|index| &json["systems"][index]);
     assert_eq!(b["name"], "b");
@@ -147,4 +152,32 @@ fn all_runs_are_checked_before_anything_is_translated_or_overwritten() {
     folder.fails("compare nothing --src src --ref ref --plot new.svg", 1, &["nothing"]);
     assert!(!folder.path("new.svg").exists());
     folder.fails("compare a --src src --ref ref --plot a/model.safetensors", 2, &["a file of the model `a`"]);
+}
+
+/// The lines on which models differ most, and those that one translates worst.
+#[test]
+fn examples_are_shown_beside_their_references() {
+    let folder = two_models();
+    let found = json(&folder, "--examples 9");
+    let examples = found["examples"].as_array().unwrap();
+    let texts = |one: &Value| -> Vec<String> {
+        one["outputs"].as_array().unwrap().iter().map(|output| output["text"].to_string()).collect()
+    };
+    assert!(examples.iter().all(|one| texts(one)[0] != texts(one)[1]), "{found}");
+    let text = stdout(&folder, &format!("{COMPARE} --examples 9"));
+    assert_eq!(text.contains("the lines on which they differ most"), !examples.is_empty());
+
+    let command = "evaluate b --src src --ref ref --max-new-tokens 6 --worst 2";
+    let text = stdout(&folder, command);
+    let found: Value = serde_json::from_str(&stdout(&folder, &format!("{command} --json"))).unwrap();
+    let worst = found["worst"].as_array().unwrap();
+    assert_eq!(worst.len(), 2);
+    let chrf = |one: &Value| one["outputs"][0]["chrf"].as_f64().unwrap();
+    assert!(chrf(&worst[0]) <= chrf(&worst[1]));
+    for one in worst {
+        let line = format!("line {}, chrF2 {:.1}\n", one["line"], chrf(one));
+        let source = format!("source       {}\n", one["source"].as_str().unwrap());
+        assert!(text.contains(&line) && text.contains(&source), "{text}");
+    }
+    assert!(found["length_ratio"].as_f64().unwrap() >= 0.0);
 }

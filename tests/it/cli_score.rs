@@ -97,7 +97,13 @@ fn options_of_bleu() {
 #[test]
 fn a_line_of_values_for_each_sentence() {
     let outcome = corpus().run("score hyp ref1 --sentence-level");
-    assert_eq!(outcome.stdout, "42.38\t49.65\t28.57\n32.47\t72.80\t37.50\n0.00\t5.75\t100.00\n");
+    let folder = corpus();
+    let text = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    let (hypotheses, references) = (text("hyp"), text("ref1"));
+    let values = ["1\t42.38\t49.65\t28.57", "2\t32.47\t72.80\t37.50", "3\t0.00\t5.75\t100.00"];
+    let texts = hypotheses.lines().zip(references.lines());
+    let lines = values.iter().zip(texts).map(|(values, (own, other))| format!("{values}\t{own}\t{other}\n"));
+    assert_eq!(outcome.stdout, lines.collect::<String>());
     assert!(outcome.stderr.contains("note: BLEU|nrefs:1|case:mixed|eff:yes|tok:13a"), "{}", outcome.stderr);
 }
 
@@ -112,6 +118,11 @@ fn json_has_the_unrounded_value() {
     let outcome = corpus().run("score hyp ref1 --metric ter --json --sentence-level");
     let third: serde_json::Value = serde_json::from_str(outcome.stdout.lines().nth(2).unwrap()).unwrap();
     assert_eq!(third["line"], 3);
+    let folder = corpus();
+    let third_of =
+        |name: &str| std::fs::read_to_string(folder.path(name)).unwrap().lines().nth(2).map(String::from);
+    assert_eq!(third["hypothesis"].as_str(), third_of("hyp").as_deref());
+    assert_eq!(third["references"][0].as_str(), third_of("ref1").as_deref());
     assert_eq!(third["scores"][0]["value"], 100.0);
 }
 

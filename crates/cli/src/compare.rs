@@ -6,12 +6,13 @@ use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_checkpoint::Training;
 use attentive_evaluate::EvaluateOptions;
-use attentive_evaluate::compare::{Comparison, Differences, System, TestSet, compare};
+use attentive_evaluate::compare::{Bucket, Comparison, Differences, System, TestSet, compare};
 use attentive_metrics::{Bleu, BleuTokenizer, Difference, Interval, SIGNIFICANCE_LEVEL};
 use attentive_plot::{Axis, Figure, LineChart, Series};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 
+use super::examples;
 use super::input;
 use super::message;
 use super::names::names;
@@ -24,11 +25,14 @@ Examples:
   attentive compare runs/rnn runs/lstm runs/transformer --src test.en --ref test.de
   attentive compare runs/a runs/b --src test.en --ref test.de --plot lengths.svg --bucket-width 10
   attentive compare runs/a runs/b --src test.en --ref test.de --json
+  attentive compare runs/a runs/b --src test.en --ref test.de --examples 5
 
 The first table shows the models, the second how they differ from the first one, the baseline: the interval that contains 95 \
 % of the differences on resampled test sets; and p, roughly the probability of a difference at least this large if the models \
 were equally good (paired bootstrap with 1,000 resamples, as in `attentive score`). `*` marks scores that differ from the \
-baseline's with p < 0.05. The last tables show BLEU and exact match by the length of the source.";
+baseline's with p < 0.05. The last tables show BLEU and exact match by the length of the source; the chart has no points of \
+fewer than 10 sentences. Examples are marked as wdiff does: `{+words+}` that only a translation has, `[-words-]` of the \
+reference that it lacks.";
 
 /// Compare translation models on a test set: size, cost of training, speed and scores.
 ///
@@ -57,6 +61,9 @@ pub(super) struct Args {
     /// Tokenizer for BLEU.
     #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
     tokenize: BleuTokenizer,
+    /// Show the N lines on which the models differ most (by chrF2), with their translations.
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    examples: usize,
     #[command(flatten)]
     search: SearchArgs,
 }
@@ -64,7 +71,12 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let runs: Vec<(String, &PathBuf)> = names(&args.runs).into_iter().zip(&args.runs).collect();
-    let test = TestSet { src: &src, references: &references, bucket_width: args.bucket_width };
+    let test = TestSet {
+        src: &src,
+        references: &references,
+        bucket_width: args.bucket_width,
+        examples: args.examples,
+    };
     let bleu = Bleu { tokenizer: args.tokenize, ..Bleu::default() };
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
     let picture = Output::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
@@ -77,6 +89,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     if let Some(mut file) = picture {
+        if comparison.buckets.iter().all(|bucket| bucket.sentences < FEWEST_IN_CHART) {
+            message::warning(format_args!(
+                "the chart is empty: no range of lengths has {FEWEST_IN_CHART} sentences; widen `--bucket-width`"
+            ));
+        }
         file.line(figure(&comparison).svg())?;
         if let Some(path) = file.finish()? {
             message::note(format_args!("wrote the chart to `{}`", path.display()));
@@ -129,6 +146,11 @@ fn tables(comparison: &Comparison) -> Vec<String> {
         let counts = counts.map(|bucket| bucket.sentences.to_string());
         rows.push(["sentences".to_owned()].into_iter().chain(counts).collect());
         lines.extend(aligned(&rows));
+    }
+    if !comparison.examples.is_empty() {
+        let names: Vec<&str> = comparison.systems.iter().map(|system| &*system.name).collect();
+        lines.extend([String::new(), "the lines on which they differ most".to_owned()]);
+        lines.extend(examples::lines(&comparison.examples, &names));
     }
     lines.push(String::new());
     lines.extend(footnotes(comparison));
@@ -244,16 +266,22 @@ fn minutes(seconds: f64) -> String {
     format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
+/// The fewest sentences of a point of the chart.
+const FEWEST_IN_CHART: usize = 10;
+
 /// BLEU and exact match by source length.
 fn figure(comparison: &Comparison) -> Figure {
-    let names: Vec<String> = comparison.buckets.iter().map(|bucket| bucket.name()).collect();
-    let x = || Axis::names("source length in words", names.clone());
+    let name = |bucket: &Bucket| format!("{} ({})", bucket.name(), bucket.sentences);
+    let names: Vec<String> = comparison.buckets.iter().map(name).collect();
+    let x = || Axis::names("source length in words (number of sentences)", names.clone());
     let chart = |title: &str, y: Axis, value: fn(&attentive_evaluate::compare::AtLength) -> f64| {
         let chart = LineChart::new(title, x(), y);
         let systems = comparison.systems.iter().enumerate();
         systems.fold(chart, |chart, (number, system)| {
-            let points = system.by_length.iter().enumerate();
-            let points = points.map(|(place, at)| (place as f64, value(at))).collect();
+            let points = system.by_length.iter().zip(&comparison.buckets).enumerate();
+            // The scores of fewer are mostly chance.
+            let points = points.filter(|(_, (_, bucket))| bucket.sentences >= FEWEST_IN_CHART);
+            let points = points.map(|(place, (at, _))| (place as f64, value(at))).collect();
             chart.series(Series::new(&system.name, number, points).marked())
         })
     };

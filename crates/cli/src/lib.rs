@@ -15,6 +15,7 @@ mod devices;
 mod embed;
 mod ensemble;
 mod evaluate;
+mod examples;
 mod existing;
 mod explain;
 mod export;

@@ -67,8 +67,8 @@ pub(super) struct Args {
     /// Print a 95 % interval with each score, from bootstrap resampling.
     #[arg(long, conflicts_with = "sentence_level")]
     confidence: bool,
-    /// Score each line separately: one output line each, with tab-separated values in the order of
-    /// `--metric`.
+    /// Score each line separately: one output line each, with tabs between its number, the values in the
+    /// order of `--metric`, the translation and the references.
     #[arg(long)]
     sentence_level: bool,
     /// Print JSON: a list of scores; with `--sentence-level`, one object per line; with `--system`, one
@@ -211,6 +211,8 @@ impl Args {
 struct Sentence<'a> {
     line: usize,
     scores: &'a [Score],
+    hypothesis: &'a str,
+    references: &'a [&'a str],
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -275,14 +277,21 @@ fn sentences(
         let scores: Vec<Score> =
             measures.iter().map(|measure| measure.sentence(hypothesis, &references)).collect();
         if json {
-            out.json_line(&Sentence { line: line + 1, scores: &scores })?;
+            out.json_line(&Sentence {
+                line: line + 1,
+                scores: &scores,
+                hypothesis,
+                references: &references,
+            })?;
             continue;
         }
         if line == 0 {
             scores.iter().for_each(|score| message::note(format!("{}|{}", score.name, score.signature)));
         }
-        let values: Vec<String> = scores.iter().map(|score| format!("{:.2}", score.value)).collect();
-        out.line(values.join("\t"))?;
+        let values = scores.iter().map(|score| format!("{:.2}", score.value));
+        let number = std::iter::once((line + 1).to_string());
+        let texts = [hypothesis.as_str()].into_iter().chain(references).map(|text| text.replace('\t', " "));
+        out.line(number.chain(values).chain(texts).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
 use serde::Serialize;
 
+use crate::examples::{Example, Outputs};
 use crate::{EvaluateOptions, evaluate};
 
 /// The result of [`compare`].
@@ -26,6 +27,9 @@ pub struct Comparison {
     pub buckets: Vec<Bucket>,
     /// The systems, in the given order.
     pub systems: Vec<System>,
+    /// The lines on which the systems differ most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Example>,
 }
 
 /// Sources of similar length, in words separated by spaces.
@@ -115,10 +119,13 @@ pub struct TestSet<'a> {
     pub references: &'a [Vec<String>],
     /// Number of lengths per bucket: 5 gives 1–5, 6–10 and so on.
     pub bucket_width: usize,
+    /// The number of lines on which the systems differ most that are shown.
+    pub examples: usize,
 }
 
 /// The statistics of a system's translations, line by line.
 struct Lines {
+    translations: Vec<String>,
     bleu: Segments<Bleu>,
     chrf: Segments<Chrf>,
     exact_match: Segments<ExactMatch>,
@@ -167,15 +174,17 @@ pub fn compare<P: AsRef<Path>>(
     }
     let entrants: Vec<Entrant> =
         runs.iter().map(|(name, run)| Entrant::load(name, run.as_ref(), &options)).collect::<Result<_>>()?;
-    let mut first = None;
-    let mut systems = Vec::new();
+    let (mut systems, mut all): (Vec<System>, Vec<Lines>) = (Vec::new(), Vec::new());
     for entrant in &entrants {
         let (mut system, lines) = entrant.measure(test, &places)?;
-        system.difference = first.as_ref().map(|first| lines.differences(first));
-        first.get_or_insert(lines);
+        system.difference = all.first().map(|first| lines.differences(first));
+        all.push(lines);
         systems.push(system);
     }
+    let translations: Vec<&[String]> = all.iter().map(|lines| lines.translations.as_slice()).collect();
+    let outputs = Outputs { src: test.src, references: test.references, systems: &translations };
     Ok(Comparison {
+        examples: outputs.most_different(test.examples),
         same_tokens: same_tokens(&entrants),
         systems,
         buckets: places.into_iter().map(|(bucket, _)| bucket).collect(),
@@ -217,6 +226,7 @@ impl Entrant {
             bleu: Segments::new(options.bleu, found, references),
             chrf: Segments::new(Chrf::default(), found, references),
             exact_match: Segments::new(ExactMatch, found, references),
+            translations: found.clone(),
         };
         let bootstrap = Bootstrap::default();
         let (bleu, chrf) =

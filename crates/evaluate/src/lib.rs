@@ -2,6 +2,7 @@
 
 mod classification;
 pub mod compare;
+pub mod examples;
 mod forced;
 mod language_model;
 mod masked;

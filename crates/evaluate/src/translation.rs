@@ -30,6 +30,8 @@ pub struct Evaluation {
     /// The brevity penalty of BLEU, at most 1: the factor by which BLEU is lower because the translations are
     /// shorter than the references.
     pub brevity_penalty: f64,
+    /// The words of the translations, divided by those of the references.
+    pub length_ratio: f64,
     /// chrF2.
     pub chrf: Score,
     /// chrF2++, which also counts words.
@@ -87,6 +89,7 @@ pub fn evaluate(
     Ok(Evaluation {
         bleu: options.bleu.score(&statistics, references.len()),
         brevity_penalty: statistics.brevity_penalty(),
+        length_ratio: statistics.hypothesis_len as f64 / statistics.reference_len.max(1) as f64,
         chrf: Chrf::default().corpus(&translations, references),
         chrf_plus_plus: chrf_plus_plus.corpus(&translations, references),
         ter: Ter::default().corpus(&translations, references),

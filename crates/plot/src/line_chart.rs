@@ -7,6 +7,9 @@ use super::frame::{Frame, FramePlan, Grid, Origin};
 use super::series::Series;
 use super::svg::{Stroke, Svg};
 
+/// The radius of a ring around a point.
+const RING: f64 = 7.0;
+
 /// Padding above and below the data, as a share of the height.
 const PADDING: f64 = 0.05;
 
@@ -85,6 +88,10 @@ impl LineChart {
 fn draw_series(svg: &mut Svg, frame: &Frame, series: &Series) {
     let pixel = |(x, y): &(f64, f64)| Some((frame.x.at(*x)?, frame.y.at(*y)?));
     let pixels: Vec<_> = series.points.iter().map(pixel).collect();
+    if series.look.is_ringed() {
+        pixels.iter().flatten().for_each(|at| svg.ring(*at, RING, &series.look.stroke()));
+        return;
+    }
     for part in pixels.split(Option::is_none) {
         let part: Vec<(f64, f64)> = part.iter().copied().flatten().collect();
         if part.len() > 1 {

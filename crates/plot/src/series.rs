@@ -23,6 +23,8 @@ enum Strength {
     Plain,
     Faint,
     Marked,
+    /// Rings around the points, and no line.
+    Ringed,
     /// Bars instead of a line.
     Filled,
 }
@@ -43,6 +45,11 @@ impl Series {
     /// Adds a dot at each point.
     pub fn marked(self) -> Self {
         self.drawn(Strength::Marked)
+    }
+
+    /// Draws rings around the points of another line instead of a line.
+    pub fn ringed(self) -> Self {
+        self.drawn(Strength::Ringed)
     }
 
     /// Draws bars instead of a line.
@@ -66,11 +73,16 @@ impl Look {
         let (width, opacity) = match self.strength {
             Strength::Plain => (1.6, 1.0),
             Strength::Faint => (1.4, 0.5),
-            Strength::Marked => (2.0, 1.0),
+            Strength::Marked | Strength::Ringed => (2.0, 1.0),
             // The legend's sample.
             Strength::Filled => (11.0, 1.0),
         };
         Stroke { opacity, dashes: color::dashes(self.color), ..Stroke::new(color::series(self.color), width) }
+    }
+
+    /// True if rings are drawn instead of a line.
+    pub(super) fn is_ringed(self) -> bool {
+        self.strength == Strength::Ringed
     }
 
     /// The color and radius of the dots of a series of `count` points, if it has dots.
@@ -80,7 +92,8 @@ impl Look {
             41..=100 => 2.2,
             _ => 1.4,
         };
-        (self.strength == Strength::Marked || (count == 1 && self.strength != Strength::Filled))
+        let has_line = !matches!(self.strength, Strength::Filled | Strength::Ringed);
+        (self.strength == Strength::Marked || count == 1 && has_line)
             .then(|| (color::series(self.color), radius))
     }
 }

@@ -189,6 +189,17 @@ impl Svg {
     }
 
     /// Draws a dot.
+    pub(super) fn ring(&mut self, (x, y): (f64, f64), radius: f64, stroke: &Stroke) {
+        let color = self.theme.shade(stroke.color);
+        self.line(format_args!(
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\"/>",
+            Number(x),
+            Number(y),
+            Number(radius),
+            Number(stroke.width)
+        ));
+    }
+
     pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, fill: &str) {
         let fill = self.theme.shade(fill);
         self.line(format_args!(

@@ -6,6 +6,7 @@ mod masked;
 mod tagging;
 mod translation;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
@@ -29,6 +30,7 @@ Examples:
   attentive evaluate runs/multi30k --src test.en --ref test.de
   attentive evaluate runs/multi30k --src test.en --ref test.de --output out.de --beam-width 1
   attentive evaluate runs/multi30k --src test.en --ref a.de --ref b.de --json
+  attentive evaluate runs/multi30k --src test.en --ref test.de --worst 10
   attentive evaluate runs/multi30k --checkpoint last --src test.en --ref test.de
   attentive evaluate runs/tagger-grammar --valid
   attentive evaluate runs/tagger --src test.tokens --ref test.tags
@@ -78,6 +80,9 @@ pub(super) struct Args {
     /// Write the translations to this file.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Show the N lines whose translations have the lowest chrF2.
+    #[arg(long, value_name = "N")]
+    worst: Option<NonZeroUsize>,
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
@@ -177,7 +182,9 @@ impl Args {
 
     /// Refuses options that only apply to translation.
     fn refuse_translation(&self, instead: &str) -> Result<()> {
-        let (option, hint) = if self.output.is_some() {
+        let (option, hint) = if self.worst.is_some() {
+            ("`--worst` is", "omit it".to_owned())
+        } else if self.output.is_some() {
             ("`--output` is", format!("use `attentive {instead}`"))
         } else if self.tokenize.is_some() {
             ("`--tokenize` is", "omit it".to_owned())

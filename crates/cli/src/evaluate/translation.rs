@@ -1,17 +1,21 @@
 //! Evaluation of a translation model.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_config::{LengthPenaltyFormula, Task};
 use attentive_decode::{SearchOptions, Strategy};
+use attentive_evaluate::examples::{Example, Outputs};
 use attentive_evaluate::{self as evaluate, Evaluation, Orders};
 use attentive_metrics::Bleu;
 use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
+use serde::Serialize;
 
 use super::{Args, percentage};
+use crate::examples;
 use crate::fingerprint::fingerprint;
 use crate::input;
 use crate::message;
@@ -20,6 +24,9 @@ use crate::working::Working;
 
 /// The brevity penalty below which translations are reported as too short.
 const LEAST_BREVITY_PENALTY: f64 = 0.97;
+
+/// The number of words for each word of the references above which translations are reported as too long.
+const LARGEST_LENGTH_RATIO: f64 = 1.3;
 
 pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
     let doing = "the test set was read";
@@ -58,7 +65,33 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
     if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
         message::warning(too_short(&evaluation, &options.translate.search));
     }
-    args.print(&evaluation, &lines(&evaluation))
+    if evaluation.length_ratio > LARGEST_LENGTH_RATIO {
+        message::warning(too_long(&evaluation));
+    }
+    let systems = [evaluation.translations.as_slice()];
+    let outputs = Outputs { src: &src, references: &references, systems: &systems };
+    let worst = outputs.worst(args.worst.map_or(0, NonZeroUsize::get));
+    let mut lines = lines(&evaluation);
+    lines.extend(examples::lines(&worst, &["translation"]));
+    args.print(&Report { evaluation: &evaluation, worst: &worst }, &lines)
+}
+
+/// The evaluation with the lines that were asked for.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    evaluation: &'a Evaluation,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    worst: &'a [Example],
+}
+
+/// The warning about translations that are too long for their references.
+fn too_long(evaluation: &Evaluation) -> String {
+    format!(
+        "the translations have {:.1} times as many words as the references: the model repeats itself, or source and \
+         references belong to other languages or lines; `--worst 10` shows some",
+        evaluation.length_ratio
+    )
 }
 
 /// Warns that source and target seem to be swapped, if the translations are bad and the model expects the
@@ -132,6 +165,7 @@ fn lines(evaluation: &Evaluation) -> Vec<String> {
     let Evaluation {
         bleu,
         brevity_penalty: _,
+        length_ratio: _,
         chrf,
         chrf_plus_plus,
         ter,

@@ -16,7 +16,7 @@ Examples:
   attentive plot curves runs/rnn runs/lstm runs/transformer --metric nll,bleu --output curves.svg
   attentive plot curves runs/multi30k --metric learning_rate > rate.svg
 
-Pale lines show training, strong lines with dots show validation. The run may still be in progress. If a run has more \
+Pale lines show training, strong lines with dots show validation, and a ring shows the best checkpoint. The run may still be in progress. If a run has more \
 than 300 logged updates, neighboring ones are averaged.";
 
 /// Maximum number of points per line, for legibility.
@@ -40,6 +40,8 @@ pub(super) struct Args {
 struct Run {
     name: String,
     history: History,
+    /// The update of its best checkpoint.
+    best: Option<u64>,
 }
 
 impl Run {
@@ -53,7 +55,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let runs: Vec<Run> = names(&args.runs)
         .into_iter()
         .zip(&args.runs)
-        .map(|(name, path)| Ok(Run { name, history: History::read(path)? }))
+        .map(|(name, path)| {
+            let best = attentive_checkpoint::Run::new(path).checkpoints()?.best;
+            Ok(Run { name, history: History::read(path)?, best })
+        })
         .collect::<Result<_>>()?;
     let metrics = if args.metric.is_empty() && runs.iter().any(|run| run.has(Metric::Bleu)) {
         vec![Metric::Loss, Metric::Bleu]
@@ -105,17 +110,21 @@ fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
 fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
     let mut chart = LineChart::new(title(metric), updates, axis(metric));
     // Validation curves are drawn last, on top of the training curves.
-    for (number, Run { name, history }) in runs.iter().enumerate() {
+    for (number, Run { name, history, .. }) in runs.iter().enumerate() {
         let points = thin(&history.updates(metric), MOST_POINTS);
         if !points.is_empty() {
             chart = chart.series(Series::new(format!("{name}, training"), number, points).faint());
         }
     }
-    for (number, Run { name, history }) in runs.iter().enumerate() {
+    for (number, Run { name, history, best }) in runs.iter().enumerate() {
         let points = history.validations(metric);
-        if !points.is_empty() {
-            let name = format!("{name}, validation");
-            chart = chart.series(Series::new(name, number, points).marked());
+        if points.is_empty() {
+            continue;
+        }
+        let at_best = points.iter().copied().find(|(step, _)| best.is_some_and(|best| best as f64 == *step));
+        chart = chart.series(Series::new(format!("{name}, validation"), number, points).marked());
+        if let Some(point) = at_best {
+            chart = chart.series(Series::new(format!("{name}, best"), number, vec![point]).ringed());
         }
     }
     chart

@@ -130,7 +130,8 @@ fn the_n_best_come_in_order() {
     assert_eq!(translations[1].hypotheses, [Candidate::default()]);
 }
 
-/// Hypotheses with the same text count once, and a wider beam finds others; if there are none, a warning says so.
+/// Hypotheses with the same text count once, and a wider beam finds others; if there are none, a warning says
+/// so.
 #[test]
 fn the_n_best_are_as_many_as_there_are() {
     let pipeline = untrained();

@@ -1,0 +1,18 @@
+//! Lines of a test set with translations, as text.
+
+use attentive_evaluate::examples::Example;
+
+/// The lines of `examples`, whose translations are by systems of these `names`.
+pub(super) fn lines(examples: &[Example], names: &[&str]) -> Vec<String> {
+    let rows = ["source", "reference"].into_iter().chain(names.iter().copied());
+    let width = rows.map(|name| name.chars().count()).max().unwrap_or(0);
+    let row = |name: &str, text: &str| format!("{name:width$}  {text}");
+    let mut lines = Vec::new();
+    for Example { line, source, reference, outputs } in examples {
+        let scores: Vec<String> = outputs.iter().map(|output| format!("{:.1}", output.chrf)).collect();
+        lines.extend([String::new(), format!("line {line}, chrF2 {}", scores.join(", "))]);
+        lines.extend([row("source", source), row("reference", reference)]);
+        lines.extend(names.iter().zip(outputs).map(|(name, output)| row(name, &output.marked)));
+    }
+    lines
+}
