@@ -9,6 +9,7 @@ mod encoded;
 mod example;
 mod examples;
 mod feed;
+mod foreign;
 mod form;
 mod given;
 mod header;

@@ -7,6 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 
 use super::content::Content;
+use super::foreign::unreadable;
 use super::stored::{Hashed, SourceFile, Unpacked};
 
 /// Maximum length of a sentence. Longer lines, usually missing line breaks or binary data, are dropped.
@@ -96,14 +97,14 @@ impl<R: Read> Lines<R> {
     /// one before it, which was too long, has no end within 4 GiB; [`Error::Interrupted`] after a request to
     /// stop.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
-        let unreadable = |error| {
+        let failed = |error| {
             let stopped = Interrupt::check().err();
-            stopped.unwrap_or_else(|| Error::io("read", &self.path)(error))
+            stopped.unwrap_or_else(|| unreadable(&self.path)(error))
         };
         if self.is_in_line {
             self.is_in_line = false;
             let mut rest = self.reader.by_ref().take(MAX_TEXT_BYTES as u64);
-            if rest.skip_until(b'\n').map_err(unreadable)? == MAX_TEXT_BYTES {
+            if rest.skip_until(b'\n').map_err(failed)? == MAX_TEXT_BYTES {
                 return Err(Error::line(&self.path, self.count, "a line without an end"));
             }
         }
@@ -111,7 +112,7 @@ impl<R: Read> Lines<R> {
         let most = self.limit.saturating_add(AROUND_LINE) as u64;
         let mut bounded = self.reader.by_ref().take(most);
         let read = bounded.read_until(b'\n', &mut self.buffer);
-        if read.map_err(unreadable)? == 0 {
+        if read.map_err(failed)? == 0 {
             return Ok(None);
         }
         self.count += 1;
@@ -220,7 +221,7 @@ pub fn read_text_from(reader: impl Read, name: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let most = MAX_RECORD_BYTES as u64;
     let read = Unpacked::new(reader).take(most + 1).read_to_end(&mut bytes);
-    read.map_err(Error::io("read", name))?;
+    read.map_err(unreadable(name))?;
     let refused = |problem: String, hint: &str| Error::Data {
         problem: format!("`{}` {problem}", name.display()),
         hint: Some(hint.to_owned()),

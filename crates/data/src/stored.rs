@@ -9,6 +9,8 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::foreign::Foreign;
+
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER_BYTES: usize = 1 << 16;
@@ -103,6 +105,8 @@ impl<R: Read> Read for Unpacked<R> {
                 Self::Gzip(Box::new(MultiGzDecoder::new(reader)))
             } else if start.starts_with(&ZSTD_MAGIC) {
                 Self::Zstd(Box::new(zstd::Decoder::with_buffer(reader)?))
+            } else if let Some(foreign) = Foreign::of(start) {
+                return Err(foreign.into());
             } else {
                 Self::Plain(reader)
             };

@@ -45,8 +45,8 @@ impl Outputs<'_> {
         self.chosen(count, |scores| -scores[0])
     }
 
-    /// Returns the `count` lines on which the chrF2 of the systems differs most, the largest difference first.
-    /// Lines on which they agree are left out.
+    /// Returns the `count` lines on which the chrF2 of the systems differs most, the largest difference
+    /// first. Lines on which they agree are left out.
     pub fn most_different(&self, count: usize) -> Vec<Example> {
         let spread = |scores: &[f64]| {
             let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -150,7 +150,7 @@ fn lines_without_a_label_are_reported() {
     let spaced = "the label `very good` contains white space";
     refused("a\tb\nvery good\ttext\n", CorpusSource::Tsv, spaced);
     let good = "{\"text\": \"a\", \"label\": \"b\"}\n";
-    for line in ["{\"text\": \"a\"}", "{\"text\": 1, \"label\": \"b\"}", "[]"] {
+    for line in ["{\"text\": \"a\"}", "{\"text\": 1, \"label\": \"b\"}", "[]", "[\"a\", \"b\"]"] {
         let expected = "string fields `text` and `label`";
         refused(&format!("{good}{line}\n"), CorpusSource::Jsonl, expected);
     }

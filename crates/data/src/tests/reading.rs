@@ -112,6 +112,29 @@ fn unreadable_files_are_reported() {
     }
 }
 
+/// Files of other formats name the command that converts them; texts that only begin alike are read.
+#[test]
+fn files_of_other_formats_name_their_converter() {
+    for (content, words) in [
+        (&b"\xfd7zXZ\0\0\x04"[..], ["compressed with xz", "xz --decompress --keep"]),
+        (b"BZh91AY&SY\x01", ["compressed with bzip2", "bzip2 --decompress --keep"]),
+        (b"PK\x03\x04\x14", ["a ZIP archive", "unzip"]),
+        (b"PAR1\x15\x04", ["a Parquet file", "read_parquet"]),
+        (b"\xff\xfea\0", ["text in UTF-16", "iconv -f UTF-16 -t UTF-8"]),
+        (b"\xfe\xff\0a", ["text in UTF-16", "iconv -f UTF-16 -t UTF-8"]),
+    ] {
+        let files = Files::new(&[("tsv", content)]);
+        let path = files.path("tsv");
+        for error in [files.read(tsv()).unwrap_err(), read_lines(&path).unwrap_err()] {
+            let text = format!("{error} {:?}", error.hint());
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+            assert!(text.contains(&path.display().to_string()), "{text}");
+        }
+    }
+    let files = Files::new(&[("tsv", b"BZh 1\tPAR1 x\nPK\tx\n")]);
+    assert_eq!(files.read(tsv()).unwrap().translations().count(), 2);
+}
+
 #[test]
 fn an_empty_corpus_is_refused() {
     for content in ["", "\n\n", " \t \n", "a\t\n"] {
