@@ -88,6 +88,46 @@ fn xml_keeps_its_tree() {
     ask("<a/>", &json!({"ignore_tags": 3})).expect(400);
 }
 
+/// A field changes something, is refused, or is named in a warning.
+#[test]
+fn no_field_is_dropped_in_silence() {
+    let server = Running::start(config());
+    let warned = |path: &str, base: &Value, more: Value| {
+        let mut asked = base.clone();
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = post(server.address, path, &asked);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        (reply.header("x-warnings").unwrap_or_default().to_owned(), reply.expect(200))
+    };
+    let deepl = json!({"text": ["1 2"], "source_lang": "EN", "target_lang": "DE"});
+    let translate = |more| warned("/v2/translate", &deepl, more);
+    for (field, value) in [
+        ("context", json!("a text")),
+        ("style_id", json!("s")),
+        ("custom_instructions", json!(["be short"])),
+        ("anything", json!({"else": [1]})),
+    ] {
+        assert_eq!(translate(json!({field: value})).0, format!("`{field}` is ignored"));
+    }
+    let html = json!({"ignore_tags": ["a"], "tag_handling": "html"});
+    assert_eq!(translate(html).0, "`ignore_tags` is ignored without `tag_handling=xml`");
+    assert_eq!(translate(json!({"preserve_formatting": true, "enable_beta_languages": false})).0, "");
+    for (asked, used) in [
+        ("latency_optimized", "latency_optimized"),
+        ("quality_optimized", "quality_optimized"),
+        ("prefer_quality_optimized", "quality_optimized"),
+    ] {
+        let (warnings, found) = translate(json!({"model_type": asked}));
+        assert_eq!((&*warnings, &found["translations"][0]["model_type_used"]), ("", &json!(used)));
+    }
+    let unknown = json!({"text": ["1"], "target_lang": "DE", "source_lang": "EN", "model_type": "best"});
+    post(server.address, "/v2/translate", &unknown).expect(400);
+
+    let libre = json!({"q": "1 2", "source": "en", "target": "de"});
+    assert_eq!(warned("/translate", &libre, json!({"x": 1, "y": null})).0, "`x` is ignored; `y` is ignored");
+    assert_eq!(warned("/detect", &json!({"q": "1"}), json!({"x": 1})).0, "`x` is ignored");
+}
+
 #[test]
 fn deepl_refuses_in_its_own_way() {
     let server = Running::start(config());

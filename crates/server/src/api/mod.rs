@@ -1,6 +1,7 @@
 //! The supported APIs, each with its own error format.
 
 mod deepl;
+mod ignored;
 mod libretranslate;
 mod openai;
 pub(super) mod operation;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
@@ -80,9 +81,18 @@ struct Translate {
     /// Whether to return the number of characters.
     #[serde(default, deserialize_with = "switch")]
     show_billed_characters: bool,
+    /// The kind of model; there is one for each pair of languages.
+    model_type: Option<String>,
     /// The key, if it is not in the header `Authorization`.
     auth_key: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Ignored,
 }
+
+/// The fields whose effect is always there: blanks and line breaks are kept, and there is one version of each
+/// thing.
+const NEUTRAL: [&str; 3] = ["preserve_formatting", "enable_beta_languages", "tag_handling_version"];
 
 /// Reads `true`, or one of the strings that forms use for it.
 fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
@@ -145,7 +155,8 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let asked: Translate = json_or_form(request, &app, &LISTS).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     check_formality(asked.formality.as_deref())?;
-    let (form, split) = (asked.form()?, asked.split()?);
+    let (form, split, model_type) = (asked.form()?, asked.split()?, asked.model_type()?);
+    let ignored = asked.ignored();
     let target = language("target_lang", &asked.target_lang)?;
     let source = asked.source_lang.filter(|code| !code.is_empty());
     let source = source.map(|code| language("source_lang", &code)).transpose()?;
@@ -173,12 +184,16 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
     let texts_of = |texts| Texts { texts, form: form.clone(), split, terms: terms.clone(), alternatives: 0 };
-    let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
+    let (translated, mut warnings) = translate_each(&app, client, texts, models, texts_of).await?;
+    warnings.extend(ignored);
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
             let code = source.code().to_uppercase();
             let mut result = json!({"detected_source_language": code, "text": text});
+            if let Some(model_type) = model_type {
+                result["model_type_used"] = model_type.into();
+            }
             if asked.show_billed_characters {
                 result["billed_characters"] = billed.into();
             }
@@ -244,6 +259,30 @@ impl Translate {
             }))),
             Some(_) => Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported.")),
         }
+    }
+
+    /// The kind of model that is used, if one is asked for. The only model of two languages is both the best
+    /// and the fastest.
+    fn model_type(&self) -> Result<Option<&'static str>, Problem> {
+        match self.model_type.as_deref() {
+            None | Some("") => Ok(None),
+            Some("latency_optimized") => Ok(Some("latency_optimized")),
+            Some("quality_optimized" | "prefer_quality_optimized") => Ok(Some("quality_optimized")),
+            Some(_) => Err(Problem::field("model_type", "Value for 'model_type' not supported.")),
+        }
+    }
+
+    /// Warnings about fields that change nothing.
+    fn ignored(&self) -> Vec<String> {
+        let names = [
+            ("ignore_tags", &self.ignore_tags),
+            ("splitting_tags", &self.splitting_tags),
+            ("non_splitting_tags", &self.non_splitting_tags),
+        ];
+        let is_xml = self.tag_handling.as_deref() == Some("xml");
+        let of_xml = names.iter().filter(|(_, tags)| !is_xml && !tags.is_empty());
+        let of_xml = of_xml.map(|(name, _)| format!("`{name}` is ignored without `tag_handling=xml`"));
+        self.others.warnings(&NEUTRAL).into_iter().chain(of_xml).collect()
     }
 
     /// The places where texts are divided.

@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{choose, language, required};
+use crate::api::ignored::Ignored;
 use crate::api::{Id, attached, reply, warned};
 use crate::app::Shared;
 use crate::desk::Stop;
@@ -34,6 +35,9 @@ struct TranslateFile {
     target: Option<String>,
     /// The key, if the server needs one.
     api_key: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Ignored,
 }
 
 /// Translates a file, which is kept for an hour.
@@ -60,7 +64,8 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let owner = app.owner(client);
     let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
-    let (done, warnings) = done.into_first();
+    let (done, mut warnings) = done.into_first();
+    warnings.extend(asked.others.warnings(&[]));
     // Only now, so that nothing is kept for a client that goes away.
     let ticket = app.documents.begin(owner, Access::Key, done.len())?;
     app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters }));

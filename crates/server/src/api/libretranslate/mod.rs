@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
 use crate::app::Shared;
 use crate::body::json_or_form;
@@ -52,6 +53,9 @@ struct Translate {
     alternatives: usize,
     /// The key, if the server needs one.
     api_key: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Ignored,
 }
 
 /// A text.
@@ -61,6 +65,9 @@ struct Detect {
     q: Option<OneOrMany>,
     /// The key, if the server needs one.
     api_key: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Ignored,
 }
 
 /// A number, or a number in a string, as forms have it.
@@ -109,8 +116,10 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         Ok((texts, form, chosen))
     };
     let (texts, form, (model, detected)) = app.desk.ask(client, choose).await?;
+    let ignored = asked.others.warnings(&[]);
     let asked = Texts { texts, form, split, terms: None, alternatives };
-    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
+    let Done { texts, mut warnings } = translate(&app, &model, client, asked).await?;
+    warnings.extend(ignored);
     let write = move |_: &Stop| {
         let answer = answer(texts, is_list, detected, alternatives > 0);
         Ok(warned(reply(&answer), &warnings))
@@ -179,7 +188,7 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
         Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
     };
     let guess = app.desk.ask(client, guess).await?;
-    Ok(reply(&guess.iter().map(found).collect::<Vec<_>>()))
+    Ok(warned(reply(&guess.iter().map(found).collect::<Vec<_>>()), &asked.others.warnings(&[])))
 }
 
 /// Lists the languages that can be translated, and those that each is translated into.
