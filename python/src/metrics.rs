@@ -6,7 +6,7 @@ use attentive::count::count;
 use attentive::error::{Error, Result};
 use attentive::metrics::{
     Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Estimate, Interval, Measure, Randomization, Score, Segments,
-    SmoothingMethod, Ter,
+    Smoothing, SmoothingMethod, Ter,
 };
 use pyo3::prelude::*;
 
@@ -44,7 +44,7 @@ impl Options {
                 let tokenizer: BleuTokenizer = choice("tokenize", &self.tokenize)?;
                 Measure::Bleu(Bleu {
                     tokenizer,
-                    smoothing: method.with_value(self.smooth_value),
+                    smoothing: Smoothing { method, value: self.smooth_value },
                     case,
                     ..Bleu::default()
                 })

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
 use attentive_metrics::{
-    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments, SmoothingMethod, Ter,
+    Bleu, BleuTokenizer, Bootstrap, Case, Chrf, Measure, Randomization, Score, Segments, Smoothing,
+    SmoothingMethod, Ter,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -110,7 +111,7 @@ enum TestName {
 impl Args {
     fn measure(&self, metric: Metric) -> Measure {
         let case = if self.lowercase { Case::Lower } else { Case::Mixed };
-        let smoothing = self.smooth.with_value(self.smooth_value);
+        let smoothing = Smoothing { method: self.smooth, value: self.smooth_value };
         match metric {
             Metric::Bleu => {
                 Measure::Bleu(Bleu { tokenizer: self.tokenize, smoothing, case, ..Bleu::default() })
@@ -147,7 +148,7 @@ impl Args {
         let Some(value) = self.smooth_value else {
             return Ok(());
         };
-        if !matches!(self.smooth, SmoothingMethod::Floor | SmoothingMethod::AddK) {
+        if self.smooth.default_value().is_none() {
             let hint = "omit `--smooth-value`, or use `--smooth floor` or `--smooth add-k`";
             return Err(Error::usage("`--smooth-value` requires a smoothing method that has a value", hint));
         }

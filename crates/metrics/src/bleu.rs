@@ -10,19 +10,15 @@ pub const MAX_NGRAM_ORDER: usize = 4;
 
 /// Smoothing of n-gram orders without a match (Chen and Cherry, 2014).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Smoothing {
-    /// Counts 1/2, 1/4, 1/8, … matches for the first, second, third such order: NIST's method 3.
-    #[default]
-    Exp,
-    /// Counts this many matches: method 1.
-    Floor(f64),
-    /// Adds this number to the matches and totals of all orders above 1: method 2.
-    AddK(f64),
-    /// No smoothing: BLEU becomes 0.
-    None,
+pub struct Smoothing {
+    /// What is counted.
+    pub method: SmoothingMethod,
+    /// The number of the method, if it has one; by default that of sacreBLEU.
+    pub value: Option<f64>,
 }
 
-/// The name of a [`Smoothing`] without its value, for command lines with a separate option for the value.
+/// What is counted for an n-gram order without a match.
+// `Exp` is NIST's method 3 in Chen and Cherry's list, `Floor` method 1, `AddK` method 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -39,24 +35,29 @@ pub enum SmoothingMethod {
 }
 
 impl SmoothingMethod {
-    /// Returns the smoothing with this `value`, or sacreBLEU's default; ignored by methods without a value.
-    pub fn with_value(self, value: Option<f64>) -> Smoothing {
+    /// Returns sacreBLEU's number for the method; `None` for a method without one.
+    pub fn default_value(self) -> Option<f64> {
         match self {
-            Self::Exp => Smoothing::Exp,
-            Self::Floor => Smoothing::Floor(value.unwrap_or(0.1)),
-            Self::AddK => Smoothing::AddK(value.unwrap_or(1.0)),
-            Self::None => Smoothing::None,
+            Self::Floor => Some(0.1),
+            Self::AddK => Some(1.0),
+            Self::Exp | Self::None => None,
         }
     }
 }
 
 impl Smoothing {
+    /// The number of the method; 0 for a method without one.
+    fn number(self) -> f64 {
+        self.method.default_value().map_or(0.0, |default| self.value.unwrap_or(default))
+    }
+
     fn signature(self) -> String {
-        match self {
-            Self::Exp => "exp".into(),
-            Self::Floor(value) => format!("floor[{value:.2}]"),
-            Self::AddK(value) => format!("add-k[{value:.2}]"),
-            Self::None => "none".into(),
+        let number = self.number();
+        match self.method {
+            SmoothingMethod::Exp => "exp".into(),
+            SmoothingMethod::Floor => format!("floor[{number:.2}]"),
+            SmoothingMethod::AddK => format!("add-k[{number:.2}]"),
+            SmoothingMethod::None => "none".into(),
         }
     }
 }
@@ -78,7 +79,7 @@ impl Default for Bleu {
     fn default() -> Self {
         Self {
             tokenizer: BleuTokenizer::Mteval13a,
-            smoothing: Smoothing::Exp,
+            smoothing: Smoothing::default(),
             case: Case::Mixed,
             effective_order: false,
         }
@@ -141,21 +142,19 @@ impl BleuStatistics {
         }
         let mut halvings = 1.0;
         for order in 0..MAX_NGRAM_ORDER {
-            let added = match smoothing {
-                Smoothing::AddK(k) if order > 0 => k,
-                _ => 0.0,
-            };
+            let adds = smoothing.method == SmoothingMethod::AddK && order > 0;
+            let added = if adds { smoothing.number() } else { 0.0 };
             let correct = self.correct[order] as f64 + added;
             let total = self.total[order] as f64 + added;
             if total == 0.0 {
                 break;
             }
-            let matches = match smoothing {
-                Smoothing::Exp if correct == 0.0 => {
+            let matches = match smoothing.method {
+                SmoothingMethod::Exp if correct == 0.0 => {
                     halvings *= 2.0;
                     1.0 / halvings
                 }
-                Smoothing::Floor(value) if correct == 0.0 => value,
+                SmoothingMethod::Floor if correct == 0.0 => smoothing.number(),
                 _ => correct,
             };
             precisions.push(100.0 * matches / total);

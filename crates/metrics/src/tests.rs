@@ -48,7 +48,7 @@ impl BleuOptions {
     fn metric(&self) -> Bleu {
         Bleu {
             tokenizer: self.tokenize,
-            smoothing: self.smoothing.0.with_value(self.smoothing.1),
+            smoothing: Smoothing { method: self.smoothing.0, value: self.smoothing.1 },
             case: case(self.lowercase),
             effective_order: self.effective_order,
         }
