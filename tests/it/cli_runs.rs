@@ -116,6 +116,11 @@ fn a_run_is_resumed_by_its_directory() {
     succeeds(&folder.run(&format!("train c.toml --output parts {settings} --set train.max_steps=4")));
     succeeds(&folder.run("train parts --resume --set train.max_steps=6"));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
+    succeeds(&folder.run("average parts --last 2 --output mean"));
+    // The best checkpoint has a ring.
+    succeeds(&folder.run("plot curves parts --output curves.svg"));
+    let svg = fs::read_to_string(folder.path("curves.svg")).unwrap();
+    assert!(svg.contains("r=\"7\" fill=\"none\""), "{svg}");
     // It has ended, and keeps its settings.
     succeeds(&folder.run("train parts --resume"));
     let config = fs::read_to_string(folder.path("parts/config.toml")).unwrap();
@@ -126,6 +131,9 @@ fn a_run_is_resumed_by_its_directory() {
         ("train parts --resume --set seed=8", "expected 7, as when the run in `parts` began"),
         ("train parts --resume --set train.batch_tokens=9", "`model.from=\"parts\"`"),
         ("train nothing --resume", "nothing"),
+        ("train parts --force", "`attentive train parts/config.toml --force --output parts`"),
+        ("train mean --resume", "no checkpoints from which a run could go on"),
+        ("train mean", "`model.from=\"mean\"`"),
     ] {
         let outcome = folder.run(line);
         assert!(outcome.code != Some(0) && outcome.stderr.contains(words), "{line}: {outcome:?}");

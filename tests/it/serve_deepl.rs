@@ -109,6 +109,17 @@ fn no_field_is_dropped_in_silence() {
     ] {
         assert_eq!(translate(json!({field: value})).0, format!("`{field}` is ignored"));
     }
+    assert_eq!(translate(json!({"context": "", "custom_instructions": [], "x": {}, "y": false})).0, "");
+    let many: serde_json::Map<String, Value> = (0..20).map(|n| (format!("f{n:02}"), json!(n))).collect();
+    let told = translate(Value::Object(many)).0;
+    assert!(told.starts_with("`f00`, `f01`") && told.ends_with("`f07` and 12 more are ignored"), "{told}");
+    // Before warnings about texts, of which only some are told.
+    let texts: Vec<String> = (0..9).map(|n| format!("猫{n}")).collect();
+    let (told, _) = translate(json!({"text": texts, "context": "x"}));
+    assert!(told.starts_with("`context` is ignored; "), "{told}");
+    let glossary = json!({"name": "g", "source_lang": "EN", "target_lang": "DE", "entries": "a\tb", "x": 1});
+    let created = post(server.address, "/v2/glossaries", &glossary);
+    assert_eq!((created.status, created.header("x-warnings")), (201, Some("`x` is ignored")), "{created:?}");
     let html = json!({"ignore_tags": ["a"], "tag_handling": "html"});
     assert_eq!(translate(html).0, "`ignore_tags` is ignored without `tag_handling=xml`");
     assert_eq!(translate(json!({"preserve_formatting": true, "enable_beta_languages": false})).0, "");
@@ -124,7 +135,7 @@ fn no_field_is_dropped_in_silence() {
     post(server.address, "/v2/translate", &unknown).expect(400);
 
     let libre = json!({"q": "1 2", "source": "en", "target": "de"});
-    assert_eq!(warned("/translate", &libre, json!({"x": 1, "y": null})).0, "`x` is ignored; `y` is ignored");
+    assert_eq!(warned("/translate", &libre, json!({"x": 1, "y": null})).0, "`x` is ignored");
     assert_eq!(warned("/detect", &json!({"q": "1"}), json!({"x": 1})).0, "`x` is ignored");
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive_base::count::count;
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_checkpoint::Training;
 use attentive_evaluate::EvaluateOptions;
 use attentive_evaluate::compare::{Bucket, Comparison, Differences, System, TestSet, compare};
@@ -69,6 +69,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    if args.examples > 0 && args.runs.len() < 2 {
+        let hint = "name another model, or use `attentive evaluate --worst`";
+        return Err(Error::usage("`--examples` compares the lines of several models", hint));
+    }
     let (src, references) = input::read_aligned(&args.src, &args.references)?;
     let runs: Vec<(String, &PathBuf)> = names(&args.runs).into_iter().zip(&args.runs).collect();
     let test = TestSet {
@@ -103,13 +107,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.json {
         out.json(&comparison)?;
     } else {
-        tables(&comparison).iter().try_for_each(|line| out.line(line))?;
+        tables(&comparison, args.examples > 0).iter().try_for_each(|line| out.line(line))?;
     }
     out.flush()
 }
 
-/// The comparison as human-readable tables.
-fn tables(comparison: &Comparison) -> Vec<String> {
+/// The comparison as human-readable tables; `asked` says whether examples are.
+fn tables(comparison: &Comparison, asked: bool) -> Vec<String> {
     let mut rows = vec![
         [
             "system",
@@ -146,6 +150,9 @@ fn tables(comparison: &Comparison) -> Vec<String> {
         let counts = counts.map(|bucket| bucket.sentences.to_string());
         rows.push(["sentences".to_owned()].into_iter().chain(counts).collect());
         lines.extend(aligned(&rows));
+    }
+    if asked && comparison.examples.is_empty() {
+        lines.extend([String::new(), "all lines are translated alike".to_owned()]);
     }
     if !comparison.examples.is_empty() {
         let names: Vec<&str> = comparison.systems.iter().map(|system| &*system.name).collect();
@@ -279,9 +286,11 @@ fn figure(comparison: &Comparison) -> Figure {
         let systems = comparison.systems.iter().enumerate();
         systems.fold(chart, |chart, (number, system)| {
             let points = system.by_length.iter().zip(&comparison.buckets).enumerate();
-            // The scores of fewer are mostly chance.
-            let points = points.filter(|(_, (_, bucket))| bucket.sentences >= FEWEST_IN_CHART);
-            let points = points.map(|(place, (at, _))| (place as f64, value(at))).collect();
+            // The scores of fewer are mostly chance; the line has a gap there.
+            let shown = |at, bucket: &Bucket| {
+                if bucket.sentences < FEWEST_IN_CHART { f64::NAN } else { value(at) }
+            };
+            let points = points.map(|(place, (at, bucket))| (place as f64, shown(at, bucket))).collect();
             chart.series(Series::new(&system.name, number, points).marked())
         })
     };

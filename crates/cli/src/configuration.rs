@@ -82,17 +82,24 @@ fn explained(error: Error, file: &Path) -> Error {
     }
 }
 
+/// True for a directory with checkpoints, from which a run goes on.
 fn is_run(dir: &Path) -> bool {
-    dir.join(files::CONFIG).is_file()
+    dir.join(files::CONFIG).is_file() && dir.join(files::CHECKPOINTS).is_dir()
 }
 
 /// What to write in place of the directory `dir`.
 fn of_directory(dir: &Path) -> String {
+    let shown = dir.display();
     if is_run(dir) {
-        let dir = dir.display();
         return format!(
-            "`attentive train {dir} --resume` continues the run there; to start another one, name a TOML file, such \
-             as `{dir}/config.toml`"
+            "`attentive train {shown} --resume` continues the run there; `attentive train {shown}/config.toml --force \
+             --output {shown}` starts it over"
+        );
+    }
+    if dir.join(files::CONFIG).is_file() {
+        return format!(
+            "it has no checkpoints from which a run could go on; to train a model further, start a new run with \
+             `model.from=\"{shown}\"`"
         );
     }
     "name a TOML file; `attentive config new --family transformer -o my.toml` writes one to start from".into()

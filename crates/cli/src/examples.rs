@@ -2,11 +2,16 @@
 
 use attentive_evaluate::examples::Example;
 
+/// `text` with blanks in place of control characters, which a terminal would obey.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// The lines of `examples`, whose translations are by systems of these `names`.
 pub(super) fn lines(examples: &[Example], names: &[&str]) -> Vec<String> {
     let rows = ["source", "reference"].into_iter().chain(names.iter().copied());
     let width = rows.map(|name| name.chars().count()).max().unwrap_or(0);
-    let row = |name: &str, text: &str| format!("{name:width$}  {text}");
+    let row = |name: &str, text: &str| format!("{name:width$}  {}", printable(text));
     let mut lines = Vec::new();
     for Example { line, source, reference, outputs } in examples {
         let scores: Vec<String> = outputs.iter().map(|output| format!("{:.1}", output.chrf)).collect();

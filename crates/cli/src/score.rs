@@ -14,6 +14,7 @@ use attentive_metrics::{
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::examples::printable;
 use super::input;
 use super::message;
 use super::names::names;
@@ -291,7 +292,7 @@ fn sentences(
         }
         let values = scores.iter().map(|score| format!("{:.2}", score.value));
         let number = std::iter::once((line + 1).to_string());
-        let texts = [hypothesis.as_str()].into_iter().chain(references).map(|text| text.replace('\t', " "));
+        let texts = [hypothesis.as_str()].into_iter().chain(references).map(printable);
         out.line(number.chain(values).chain(texts).collect::<Vec<_>>().join("\t"))?;
     }
     Ok(())

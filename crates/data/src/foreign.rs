@@ -13,30 +13,59 @@ pub(super) struct Foreign {
     start: &'static [u8],
     /// What a file is.
     is: &'static str,
-    /// The command that converts it, with `FILE` for its name.
+    /// The command that converts it, with `IN` and `OUT` for names.
     command: &'static str,
+    /// The extension of its files, which the converted file lacks, or that of another format.
+    extension: &'static str,
+    becomes: &'static str,
 }
 
-const ALL: [Foreign; 6] = [
-    Foreign { start: b"\xfd7zXZ\0", is: "is compressed with xz", command: "xz --decompress --keep FILE" },
-    Foreign { start: b"BZh", is: "is compressed with bzip2", command: "bzip2 --decompress --keep FILE" },
-    Foreign { start: b"PK\x03\x04", is: "is a ZIP archive", command: "unzip FILE" },
+const UTF_16: Foreign = Foreign {
+    start: b"\xff\xfe",
+    is: "is text in UTF-16",
+    command: "iconv -f UTF-16 -t UTF-8 IN > OUT",
+    extension: "",
+    becomes: "",
+};
+
+const ALL: [Foreign; 7] = [
+    Foreign {
+        start: b"\xfd7zXZ\0",
+        is: "is compressed with xz",
+        command: "xz -dc < IN > OUT",
+        extension: ".xz",
+        becomes: "",
+    },
+    Foreign {
+        start: b"BZh",
+        is: "is compressed with bzip2",
+        command: "bzip2 -dc < IN > OUT",
+        extension: ".bz2",
+        becomes: "",
+    },
+    Foreign {
+        start: b"PK\x03\x04",
+        is: "is a ZIP archive or an office document",
+        command: "unzip IN",
+        extension: "",
+        becomes: "",
+    },
     Foreign {
         start: b"PAR1\x15",
         is: "is a Parquet file",
-        command: "python3 -c 'import pandas; pandas.read_parquet(\"FILE\").to_json(\"FILE.jsonl\", \
-                  orient=\"records\", lines=True, force_ascii=False)'",
+        command: "python3 -c 'import pandas, sys; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], \
+                  orient=\"records\", lines=True, force_ascii=False)' IN OUT",
+        extension: ".parquet",
+        becomes: ".jsonl",
     },
     Foreign {
-        start: b"\xff\xfe",
-        is: "is text in UTF-16",
-        command: "iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8",
+        start: b"\xff\xfe\0\0",
+        is: "is text in UTF-32",
+        command: "iconv -f UTF-32 -t UTF-8 IN > OUT",
+        ..UTF_16
     },
-    Foreign {
-        start: b"\xfe\xff",
-        is: "is text in UTF-16",
-        command: "iconv -f UTF-16 -t UTF-8 FILE > FILE.utf8",
-    },
+    UTF_16,
+    Foreign { start: b"\xfe\xff", ..UTF_16 },
 ];
 
 impl Foreign {
@@ -67,10 +96,52 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| {
         let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<Foreign>());
         let Some(foreign) = foreign else { return Error::io("read", path)(error) };
-        let name = path.display().to_string();
         Error::Data {
-            problem: format!("`{name}` {}", foreign.is),
-            hint: Some(format!("convert it first: `{}`", foreign.command.replace("FILE", &name))),
+            problem: format!("`{}` {}", path.display(), foreign.is),
+            hint: Some(format!("convert it first: `{}`", foreign.command_for(&path.display().to_string()))),
         }
+    }
+}
+
+impl Foreign {
+    /// The command for the file `name`.
+    fn command_for(&self, name: &str) -> String {
+        let quoted = |name: &str| {
+            let is_plain = |c: char| c.is_alphanumeric() || "/._-+,".contains(c);
+            if name.chars().all(is_plain) {
+                name.to_owned()
+            } else {
+                format!("'{}'", name.replace('\'', "'\\''"))
+            }
+        };
+        let (stem, rest) = match name.rsplit_once('.') {
+            _ if self.extension.is_empty() => name.rsplit_once('.').unwrap_or((name, "txt")),
+            Some((stem, _)) if name.ends_with(self.extension) => (stem, ""),
+            _ => (name, "txt"),
+        };
+        let converted = match (self.becomes, rest) {
+            ("", "") => stem.to_owned(),
+            ("", rest) => format!("{stem}.utf8.{rest}"),
+            (becomes, _) => format!("{stem}{becomes}"),
+        };
+        self.command.replace("IN", "\0").replace("OUT", &quoted(&converted)).replace('\0', &quoted(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_files_as_a_shell_reads_them() {
+        let of = |start: &[u8], name: &str| Foreign::of(start).unwrap().command_for(name);
+        assert_eq!(of(b"\xfd7zXZ\0", "a/b.en.xz"), "xz -dc < a/b.en.xz > a/b.en");
+        assert_eq!(of(b"\xfd7zXZ\0", "b"), "xz -dc < b > b.utf8.txt");
+        assert_eq!(
+            of(b"\xff\xfea\0", "it's x.srt"),
+            "iconv -f UTF-16 -t UTF-8 'it'\\''s x.srt' > 'it'\\''s x.utf8.srt'"
+        );
+        assert!(of(b"PAR1\x15", "a.parquet").ends_with(" a.parquet a.jsonl"));
+        assert_eq!(Foreign::of(b"\xff\xfe\0\0").unwrap().is, "is text in UTF-32");
     }
 }

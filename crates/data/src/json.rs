@@ -98,7 +98,7 @@ fn whole_words(parts: Vec<String>, what: &str) -> Result<Vec<String>, String> {
 fn object<T: DeserializeOwned>(line: &str, expected: &str) -> Result<T, String> {
     // A list would be read as the fields in their order.
     if line.trim_start().starts_with('[') {
-        return Err(format!("expected a JSON object with {expected}, found a list"));
+        return Err(format!("expected a JSON object with {expected}, but at column 1: a list"));
     }
     serde_json::from_str(line).map_err(|error| {
         let message = error.to_string();

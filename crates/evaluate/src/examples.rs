@@ -42,7 +42,7 @@ pub struct Outputs<'a> {
 impl Outputs<'_> {
     /// Returns the `count` lines with the lowest chrF2 of the first system, the lowest first.
     pub fn worst(&self, count: usize) -> Vec<Example> {
-        self.chosen(count, |scores| -scores[0])
+        self.chosen(count, |_| true, |scores| -scores[0])
     }
 
     /// Returns the `count` lines on which the chrF2 of the systems differs most, the largest difference
@@ -52,13 +52,17 @@ impl Outputs<'_> {
             let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             highest - scores.iter().copied().fold(f64::INFINITY, f64::min)
         };
-        let mut chosen = self.chosen(count, spread);
-        chosen.retain(|one| one.outputs.iter().any(|output| output.text != one.outputs[0].text));
-        chosen
+        self.chosen(count, |line| self.systems.iter().any(|one| one[line] != self.systems[0][line]), spread)
     }
 
-    /// The `count` lines of the highest `rank`, which the scores of the systems give.
-    fn chosen(&self, count: usize, rank: impl Fn(&[f64]) -> f64) -> Vec<Example> {
+    /// The `count` lines of the highest `rank`, which the scores of the systems give, among those that `may`
+    /// be chosen.
+    fn chosen(
+        &self,
+        count: usize,
+        may: impl Fn(usize) -> bool,
+        rank: impl Fn(&[f64]) -> f64,
+    ) -> Vec<Example> {
         if count == 0 {
             return Vec::new();
         }
@@ -68,7 +72,7 @@ impl Outputs<'_> {
             self.systems.iter().map(|system| chrf.sentence(&system[line], &references).value).collect()
         };
         let mut all: Vec<(usize, Vec<f64>)> = (0..self.src.len())
-            .filter(|&line| !self.src[line].trim().is_empty())
+            .filter(|&line| !self.src[line].trim().is_empty() && may(line))
             .map(|line| (line, scores(line)))
             .collect();
         all.sort_by(|(_, a), (_, b)| rank(b).total_cmp(&rank(a)));

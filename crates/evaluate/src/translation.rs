@@ -30,7 +30,7 @@ pub struct Evaluation {
     /// The brevity penalty of BLEU, at most 1: the factor by which BLEU is lower because the translations are
     /// shorter than the references.
     pub brevity_penalty: f64,
-    /// The words of the translations, divided by those of the references.
+    /// The tokens of BLEU of the translations, divided by those of the references; 0 for blank references.
     pub length_ratio: f64,
     /// chrF2.
     pub chrf: Score,
@@ -89,7 +89,10 @@ pub fn evaluate(
     Ok(Evaluation {
         bleu: options.bleu.score(&statistics, references.len()),
         brevity_penalty: statistics.brevity_penalty(),
-        length_ratio: statistics.hypothesis_len as f64 / statistics.reference_len.max(1) as f64,
+        length_ratio: match statistics.reference_len {
+            0 => 0.0,
+            len => statistics.hypothesis_len as f64 / len as f64,
+        },
         chrf: Chrf::default().corpus(&translations, references),
         chrf_plus_plus: chrf_plus_plus.corpus(&translations, references),
         ter: Ter::default().corpus(&translations, references),

@@ -216,7 +216,11 @@ impl Pipeline {
             found[line] = Some(hypotheses);
         }
         let read = |(job, hypotheses): (Job, Option<Vec<Hypothesis>>)| match hypotheses {
-            Some(found) => self.translation(job, found, &options.search),
+            Some(found) => {
+                let line = job.place.line;
+                let translation = self.translation(job, found, &options.search)?;
+                Ok(told_of_fewer(translation, options.search.strategy.n_best(), line))
+            }
             None => Ok(Translation::blank(job.source)),
         };
         profile::time(Part::Detokenization, || {
@@ -245,12 +249,6 @@ impl Pipeline {
         let mut warnings = source.warnings;
         warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
         let hypotheses = self.candidates(found, &terms, options)?;
-        let asked = options.strategy.n_best();
-        if !hypotheses.is_empty() && hypotheses.len() < asked {
-            let given = hypotheses.len();
-            let warning = format!("only {given} of {asked} translations: the search found no other texts");
-            warnings.push(Warning::new(warning).on_line(place.line));
-        }
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
@@ -282,6 +280,8 @@ impl Pipeline {
             let strategy = Strategy::Beam { width, n_best, early_stopping };
             let wider = TranslateOptions { search: SearchOptions { strategy, ..options.search }, ..*options };
             let found = self.search(short.iter().map(|&place| sentence(place)), &wider)?;
+            // They were counted as translated before.
+            self.translated.fetch_sub(found.len(), Ordering::Relaxed);
             for (&place, found) in short.iter().zip(found) {
                 results[place] = found;
             }
@@ -295,20 +295,16 @@ impl Pipeline {
         results: &[Vec<Hypothesis>],
         n_best: usize,
     ) -> Result<Vec<usize>> {
-        let count = |place: usize| -> Result<usize> {
-            let mut texts = HashSet::new();
-            for found in &results[place] {
-                texts.insert(self.tokenizers.tgt().decode(&found.tokens)?);
-            }
-            Ok(texts.len())
-        };
-        let mut fewer = Vec::new();
-        for place in places {
-            if n_best > 1 && count(place)? < n_best {
-                fewer.push(place);
-            }
+        if n_best == 1 {
+            return Ok(Vec::new());
         }
-        Ok(fewer)
+        let count = |place: usize| -> Result<(usize, usize)> {
+            let texts = results[place].iter().map(|found| self.tokenizers.tgt().decode(&found.tokens));
+            Ok((place, texts.collect::<Result<HashSet<String>>>()?.len()))
+        };
+        let counts: Result<Vec<_>> = Threads::current().map(places.into_iter(), count).into_iter().collect();
+        let fewer = counts?.into_iter().filter(|(_, count)| *count < n_best);
+        Ok(fewer.map(|(place, _)| place).collect())
     }
 
     /// The search results for each of `sentences`, in order.
@@ -376,6 +372,18 @@ impl Pipeline {
     pub(super) fn max_src_len(&self) -> usize {
         self.max_len()
     }
+}
+
+/// `translation` with a warning if it has fewer hypotheses than the `asked` ones, although a wider search
+/// looked for more.
+fn told_of_fewer(mut translation: Translation, asked: usize, line: usize) -> Translation {
+    let found = translation.hypotheses.len();
+    if found < asked {
+        let warning =
+            format!("only {found} of {asked} translations of a sentence: the search found no other texts");
+        translation.warnings.push(Warning::new(warning).on_line(line));
+    }
+    translation
 }
 
 fn check_batch_size(options: &TranslateOptions) -> Result<()> {

@@ -188,7 +188,6 @@ impl Svg {
         ));
     }
 
-    /// Draws a dot.
     pub(super) fn ring(&mut self, (x, y): (f64, f64), radius: f64, stroke: &Stroke) {
         let color = self.theme.shade(stroke.color);
         self.line(format_args!(
@@ -200,6 +199,7 @@ impl Svg {
         ));
     }
 
+    /// Draws a dot.
     pub(super) fn dot(&mut self, (x, y): (f64, f64), radius: f64, fill: &str) {
         let fill = self.theme.shade(fill);
         self.line(format_args!(

@@ -97,10 +97,9 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
             expected: format!("{ours}, as when the run in `{}` began", dir.display()),
             found: theirs,
             hint: Some(format!(
-                "a resumed run keeps its data, tokenizer, model and optimizer: repeat the overrides with \
-                 which it began, if there were any, or resume the directory `{dir}`; to train the model further with other \
-                 data or settings, start a new run with `model.from=\"{dir}\"` and another \
-                 `RunOptions::out`",
+                "a resumed run keeps its data, tokenizer, model and optimizer: give the settings with which it \
+                 began, or those of its own `{dir}/config.toml`; to train the model further with other data or \
+                 settings, start a new run with `model.from=\"{dir}\"` and another `RunOptions::out`",
                 dir = dir.display()
             )),
         });

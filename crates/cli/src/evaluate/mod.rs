@@ -183,7 +183,7 @@ impl Args {
     /// Refuses options that only apply to translation.
     fn refuse_translation(&self, instead: &str) -> Result<()> {
         let (option, hint) = if self.worst.is_some() {
-            ("`--worst` is", "omit it".to_owned())
+            ("`--worst` is", "omit `--worst`".to_owned())
         } else if self.output.is_some() {
             ("`--output` is", format!("use `attentive {instead}`"))
         } else if self.tokenize.is_some() {

@@ -25,8 +25,10 @@ use crate::working::Working;
 /// The brevity penalty below which translations are reported as too short.
 const LEAST_BREVITY_PENALTY: f64 = 0.97;
 
-/// The number of words for each word of the references above which translations are reported as too long.
+/// The length, divided by that of the references, above which translations are reported as too long, and the
+/// fewest sentences of which it says anything.
 const LARGEST_LENGTH_RATIO: f64 = 1.3;
+const FEWEST_SENTENCES: usize = 10;
 
 pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
     let doing = "the test set was read";
@@ -65,7 +67,7 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
     if evaluation.brevity_penalty < LEAST_BREVITY_PENALTY {
         message::warning(too_short(&evaluation, &options.translate.search));
     }
-    if evaluation.length_ratio > LARGEST_LENGTH_RATIO {
+    if evaluation.length_ratio > LARGEST_LENGTH_RATIO && evaluation.sentences >= FEWEST_SENTENCES {
         message::warning(too_long(&evaluation));
     }
     let systems = [evaluation.translations.as_slice()];
@@ -88,8 +90,8 @@ struct Report<'a> {
 /// The warning about translations that are too long for their references.
 fn too_long(evaluation: &Evaluation) -> String {
     format!(
-        "the translations have {:.1} times as many words as the references: the model repeats itself, or source and \
-         references belong to other languages or lines; `--worst 10` shows some",
+        "the translations are {:.1} times as long as the references: the model may be repeating itself, or the source \
+         and reference files do not match (other languages, or lines out of step)",
         evaluation.length_ratio
     )
 }

@@ -56,7 +56,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .into_iter()
         .zip(&args.runs)
         .map(|(name, path)| {
-            let best = attentive_checkpoint::Run::new(path).checkpoints()?.best;
+            let checkpoints = attentive_checkpoint::Run::new(path).checkpoints();
+            let best = checkpoints.map(|found| found.best).unwrap_or_else(|error| {
+                message::warning(format_args!("the best checkpoint is not shown: {error}"));
+                None
+            });
             Ok(Run { name, history: History::read(path)?, best })
         })
         .collect::<Result<_>>()?;
@@ -124,7 +128,7 @@ fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
         let at_best = points.iter().copied().find(|(step, _)| best.is_some_and(|best| best as f64 == *step));
         chart = chart.series(Series::new(format!("{name}, validation"), number, points).marked());
         if let Some(point) = at_best {
-            chart = chart.series(Series::new(format!("{name}, best"), number, vec![point]).ringed());
+            chart = chart.series(Series::new("", number, vec![point]).ringed());
         }
     }
     chart

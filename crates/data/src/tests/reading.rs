@@ -116,8 +116,8 @@ fn unreadable_files_are_reported() {
 #[test]
 fn files_of_other_formats_name_their_converter() {
     for (content, words) in [
-        (&b"\xfd7zXZ\0\0\x04"[..], ["compressed with xz", "xz --decompress --keep"]),
-        (b"BZh91AY&SY\x01", ["compressed with bzip2", "bzip2 --decompress --keep"]),
+        (&b"\xfd7zXZ\0\0\x04"[..], ["compressed with xz", "xz -dc"]),
+        (b"BZh91AY&SY\x01", ["compressed with bzip2", "bzip2 -dc"]),
         (b"PK\x03\x04\x14", ["a ZIP archive", "unzip"]),
         (b"PAR1\x15\x04", ["a Parquet file", "read_parquet"]),
         (b"\xff\xfea\0", ["text in UTF-16", "iconv -f UTF-16 -t UTF-8"]),

@@ -144,7 +144,7 @@ fn the_n_best_are_as_many_as_there_are() {
         texts.sort_unstable();
         texts.dedup();
         assert_eq!(texts.len(), found.hypotheses.len());
-        let warned = format!("only {} of {n_best} translations", texts.len());
+        let warned = format!("only {} of {n_best} translations of a sentence", texts.len());
         let is_warned = found.warnings.iter().any(|warning| warning.problem.contains(&warned));
         assert_eq!(is_warned, texts.len() < n_best, "{limit} {n_best}: {found:?}");
         // One token gives as many texts as there are tokens.

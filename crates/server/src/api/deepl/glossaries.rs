@@ -13,7 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::language;
-use crate::api::{Id, reply, with_status};
+use crate::api::ignored::Ignored;
+use crate::api::{Id, reply, warned, with_status};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
@@ -45,6 +46,9 @@ struct Create {
     entries_format: Option<String>,
     /// The key, if it is not in the header `Authorization`.
     auth_key: Option<String>,
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Ignored,
 }
 
 impl Create {
@@ -84,11 +88,12 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let asked: Create = json_or_form(request, &app, &[]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     let owner = app.owner(client);
+    let ignored = Vec::from_iter(asked.others.warning(&[]));
     let draft = asked.draft(&app)?;
     let store = Arc::clone(&app);
     let add = move |stop: &Stop| store.glossaries.add(owner, draft, stop);
     let glossary = app.desk.ask(client, add).await?;
-    Ok(with_status(StatusCode::CREATED, &described(&glossary)))
+    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &ignored))
 }
 
 /// Lists the glossaries.

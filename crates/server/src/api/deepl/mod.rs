@@ -184,8 +184,9 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
     let texts_of = |texts| Texts { texts, form: form.clone(), split, terms: terms.clone(), alternatives: 0 };
-    let (translated, mut warnings) = translate_each(&app, client, texts, models, texts_of).await?;
-    warnings.extend(ignored);
+    let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
+    // First, since only some warnings are told.
+    let warnings = [ignored, warnings].concat();
     let write = move |_: &Stop| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
@@ -282,7 +283,7 @@ impl Translate {
         let is_xml = self.tag_handling.as_deref() == Some("xml");
         let of_xml = names.iter().filter(|(_, tags)| !is_xml && !tags.is_empty());
         let of_xml = of_xml.map(|(name, _)| format!("`{name}` is ignored without `tag_handling=xml`"));
-        self.others.warnings(&NEUTRAL).into_iter().chain(of_xml).collect()
+        self.others.warning(&NEUTRAL).into_iter().chain(of_xml).collect()
     }
 
     /// The places where texts are divided.

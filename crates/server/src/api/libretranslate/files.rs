@@ -64,8 +64,8 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let owner = app.owner(client);
     let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
-    let (done, mut warnings) = done.into_first();
-    warnings.extend(asked.others.warnings(&[]));
+    let (done, warnings) = done.into_first();
+    let warnings: Vec<String> = asked.others.warning(&[]).into_iter().chain(warnings).collect();
     // Only now, so that nothing is kept for a client that goes away.
     let ticket = app.documents.begin(owner, Access::Key, done.len())?;
     app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters }));

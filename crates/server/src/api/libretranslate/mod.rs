@@ -116,10 +116,10 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
         Ok((texts, form, chosen))
     };
     let (texts, form, (model, detected)) = app.desk.ask(client, choose).await?;
-    let ignored = asked.others.warnings(&[]);
+    let ignored = asked.others.warning(&[]);
     let asked = Texts { texts, form, split, terms: None, alternatives };
-    let Done { texts, mut warnings } = translate(&app, &model, client, asked).await?;
-    warnings.extend(ignored);
+    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
+    let warnings: Vec<String> = ignored.into_iter().chain(warnings).collect();
     let write = move |_: &Stop| {
         let answer = answer(texts, is_list, detected, alternatives > 0);
         Ok(warned(reply(&answer), &warnings))
@@ -188,7 +188,10 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
         Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
     };
     let guess = app.desk.ask(client, guess).await?;
-    Ok(warned(reply(&guess.iter().map(found).collect::<Vec<_>>()), &asked.others.warnings(&[])))
+    Ok(warned(
+        reply(&guess.iter().map(found).collect::<Vec<_>>()),
+        &Vec::from_iter(asked.others.warning(&[])),
+    ))
 }
 
 /// Lists the languages that can be translated, and those that each is translated into.
