@@ -89,7 +89,7 @@ fn what_is_no_configuration_is_explained() {
         ("m.yml", 2, "hint: configurations are TOML files"),
         ("train.en", 2, "`attentive config new --family transformer -o my.toml`"),
         ("train.en", 2, "docs/coming-from.md"),
-        ("runs/c", 1, "`attentive train NAME.toml --resume`"),
+        ("runs/c", 1, "`attentive train runs/c --resume`"),
         ("runs", 1, "hint: name a TOML file"),
         ("none.yml", 1, "hint: check the path"),
     ] {
