@@ -5,8 +5,7 @@ use attentive_train::Existing;
 /// `--resume` or `--force`; the default is to refuse.
 #[derive(clap::Args)]
 pub(super) struct ExistingArgs {
-    /// Resume the run in the output directory from its last checkpoint. The directory of the run may take the
-    /// place of the configuration; its data are found from the folder in which it began.
+    /// Resume the run in the output directory from its last checkpoint.
     #[arg(long, conflicts_with = "force")]
     resume: bool,
     /// Delete the run in the output directory and start over.

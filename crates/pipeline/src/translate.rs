@@ -302,7 +302,7 @@ impl Pipeline {
             let texts = results[place].iter().map(|found| self.tokenizers.tgt().decode(&found.tokens));
             Ok((place, texts.collect::<Result<HashSet<String>>>()?.len()))
         };
-        let counts: Result<Vec<_>> = Threads::current().map(places.into_iter(), count).into_iter().collect();
+        let counts: Result<Vec<_>> = Threads::current().map(places, count).into_iter().collect();
         let fewer = counts?.into_iter().filter(|(_, count)| *count < n_best);
         Ok(fewer.map(|(place, _)| place).collect())
     }
