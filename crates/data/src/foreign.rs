@@ -96,9 +96,15 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| {
         let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<Foreign>());
         let Some(foreign) = foreign else { return Error::io("read", path)(error) };
+        // What has no name, such as standard input, goes through the command.
+        let bare = foreign.command.split(" < IN").next().and_then(|command| command.split(" IN").next());
+        let command = match bare {
+            Some(bare) if !path.exists() => bare.to_owned(),
+            _ => foreign.command_for(&path.display().to_string()),
+        };
         Error::Data {
             problem: format!("`{}` {}", path.display(), foreign.is),
-            hint: Some(format!("convert it first: `{}`", foreign.command_for(&path.display().to_string()))),
+            hint: Some(format!("convert it first: `{command}`")),
         }
     }
 }

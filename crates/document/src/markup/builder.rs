@@ -1,12 +1,15 @@
 //! The text and the inline markup between two block boundaries, while they are being read.
 
+mod enclosing;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
 use attentive_base::error::Result;
 use attentive_base::ignorable::without_ignorable;
 
-use super::blanks::{Side, Sides, begins_pair, ends_pair, is_space};
+use self::enclosing::Opening;
+use super::blanks::{Side, Sides, ends_pair, is_space};
 use super::tree::{Event, Mark, Markup, What};
 use super::words::Words;
 use super::{Form, Run};
@@ -55,9 +58,6 @@ struct Spelled {
     source: Range<usize>,
 }
 
-/// The maximum number of pairs within each other that stay with what is kept.
-const MOST_OPENINGS: usize = 8;
-
 /// Whitespace characters, each with the number of the events before it.
 #[derive(Debug, Default)]
 struct Outside(Vec<(usize, char)>);
@@ -67,22 +67,6 @@ impl Outside {
     fn among(&self, events: Range<usize>) -> impl Iterator<Item = char> {
         self.0.iter().filter(move |(before, _)| events.contains(before)).map(|(_, c)| *c)
     }
-}
-
-/// A mark that begins a pair, and what a builder was before it.
-#[derive(Debug)]
-struct Opening {
-    mark: char,
-    text: usize,
-    /// The length of the text with the mark.
-    end: usize,
-    events: usize,
-    seams: usize,
-    before_last: usize,
-    before_blank: usize,
-    blank: bool,
-    broken: bool,
-    between: Option<Between>,
 }
 
 /// Visible content between two characters of the text, and the sides of all of it.
@@ -220,19 +204,7 @@ impl Builder {
         if c.is_alphanumeric() || self.openings.iter().any(|one| ends_pair(one.mark, c)) {
             self.openings.clear();
         }
-        let opening = self.openings.len() < MOST_OPENINGS && begins_pair(c, &self.text, self.blank);
-        let opening = opening.then(|| Opening {
-            mark: c,
-            text: self.text.len(),
-            end: 0,
-            events: self.events.len(),
-            seams: self.seams.len(),
-            before_last: self.before_last,
-            before_blank: self.before_blank,
-            blank: self.blank,
-            broken: self.broken,
-            between: self.between.clone(),
-        });
+        let opening = self.opening(c);
         self.follow(Side::of(c));
         if let Some(last) = self.text.chars().next_back() {
             let blank = match &self.between {
@@ -253,72 +225,6 @@ impl Builder {
         self.broken = false;
         self.between = None;
         self.see();
-    }
-
-    /// Makes a pair of brackets or quotation marks part of what is kept, if `c` ends it and it has kept
-    /// content but no words in it: a model that reads marks around nothing leaves them out.
-    fn enclose(&mut self, c: char) -> bool {
-        let Some(place) = self.openings.iter().rposition(|one| ends_pair(one.mark, c)) else {
-            return false;
-        };
-        let is_visible = |event: &Event| matches!(event.what, What::Visible(_));
-        if !self.events[self.openings[place].events..].iter().any(is_visible) {
-            return false;
-        }
-        let opening = self.openings.swap_remove(place);
-        self.openings.truncate(place);
-        let inside = self.events.split_off(opening.events);
-        let text = self.text.split_off(opening.end);
-        let gap: String = self.trailing.0.iter().map(|(_, c)| *c).collect();
-        let ends_in_blank = self.blank;
-        self.text.truncate(opening.text);
-        self.seams.truncate(opening.seams);
-        (self.before_last, self.before_blank) = (opening.before_last, opening.before_blank);
-        (self.blank, self.broken, self.between) = (opening.blank, opening.broken, opening.between);
-        self.keep(opening.mark.to_string());
-        let mut at = 0;
-        for mut event in inside {
-            let next = event.at - opening.end;
-            self.keep_marks(&text[at..next]);
-            at = next;
-            event.at = self.text.len();
-            if let (What::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
-                // A no-break space is one of the marks.
-                if matches!(sides.before, Side::Mark(_)) || text[..next].ends_with(char::is_whitespace) {
-                    sides.before = Side::Kept;
-                }
-                between.last = self.events.len();
-                between.sides.after = Side::Edge;
-            }
-            self.events.push(event);
-        }
-        self.keep_marks(&text[at..]);
-        // Such as the no-break space before a French quotation mark.
-        let own_gap = gap.chars().all(|c| !is_space(c)) && !gap.is_empty();
-        if own_gap
-            && let Some(between) = &self.between
-            && let What::Visible(sides) = &mut self.events[between.last].what
-        {
-            sides.after = Side::Kept;
-        }
-        self.blank = ends_in_blank && !own_gap;
-        self.keep(if own_gap { gap } else { String::new() } + &c.to_string());
-        true
-    }
-
-    /// Keeps marks between what is kept.
-    fn keep_marks(&mut self, marks: &str) {
-        if !marks.is_empty() {
-            let kept = marks.trim_start_matches([' ', '\n']);
-            self.blank = kept.len() < marks.len();
-            self.keep(kept.to_owned());
-        }
-    }
-
-    /// Keeps `text`, which a model does not read.
-    fn keep(&mut self, text: String) {
-        let own = Mark::Text(if self.form.has_references() { text } else { self.form.spelled(&text) });
-        self.visible_as(0..0, Some(own));
     }
 
     /// Records that visible content was read.
