@@ -25,6 +25,7 @@ from ._errors import (
 from ._evaluate import evaluate
 from ._events import Average, Checkpoint, Event, Log, Start, Validation
 from ._model import Model, load
+from ._options import Sampling, SearchOptions
 from ._results import (
     Filled,
     Generation,
@@ -33,7 +34,6 @@ from ._results import (
     Label,
     LabelScore,
     Rescored,
-    Sampling,
     Tagged,
     TaggedToken,
     Translation,
@@ -66,6 +66,7 @@ __all__ = [
     "Run",
     "RunExistsError",
     "Sampling",
+    "SearchOptions",
     "Start",
     "Tagged",
     "TaggedToken",

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ._events import Watcher
-from ._results import Sampling
 
 Hypothesis = tuple[str, float, float, list[str], list[float], bool, list[str], list[tuple[int, int]] | None]
 Range = tuple[float, float, float]
@@ -63,8 +62,9 @@ def translate(
     first: int,
     texts: list[str],
     demands: list[tuple[str, list[str]]] | None,
-    search: dict[str, Any],
-    sampling: Sampling | None,
+    search: str,
+    batch_size: int | None,
+    sampling: str | None,
     n_best: int,
     scored: bool,
     aligned: bool,
@@ -75,7 +75,7 @@ def rescore(
 def generate(
     model: Model,
     prompt: str,
-    sampling: Sampling,
+    sampling: str,
     number: int,
     max_new_tokens: int,
     stop: list[str],
@@ -103,7 +103,7 @@ def train(
     watcher: Watcher,
 ) -> str: ...
 def evaluate(
-    model: Model, lines: Lines, references: list[list[str]], search: dict[str, Any], tokenize: str
+    model: Model, lines: Lines, references: list[list[str]], search: str, batch_size: int | None, tokenize: str
 ) -> tuple[str, list[str]]: ...
 def score(
     options: dict[str, Any], hypotheses: list[str], references: list[list[str]], resamples: int, seed: int
@@ -135,4 +135,5 @@ def import_model(
     path: str, out: str, format: str | None, source_lang: str | None, target_lang: str | None
 ) -> tuple[str, int, list[str]]: ...
 def export(model: str, out: str, format: str) -> tuple[str, list[str]]: ...
+def schemas() -> str: ...
 def main(arguments: list[str]) -> int: ...

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from . import _attentive
 from ._corpus import Corpus, lines
 from ._model import Model, load
-from ._search import SearchOptions, complete
+from ._options import SearchOptions
+from ._search import search as changes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,6 +26,7 @@ def evaluate(
     *,
     references: Sequence[Iterable[str]] = (),
     tokenize: Tokenize = "13a",
+    batch_size: int | None = None,
     **search: Unpack[SearchOptions],
 ) -> dict[str, Any]:
     """Evaluates a model on a test set. Results are those of `attentive evaluate --json`.
@@ -35,6 +37,7 @@ def evaluate(
             pairs of a text and its label, for a tagger pairs of tokens and their tags, for a language model texts.
         references: Further lists of references of a translation model.
         tokenize: The tokenizer of BLEU.
+        batch_size: The number of texts that are translated together.
         **search: Options of the search, as those of `Model.translate`.
 
     Returns:
@@ -53,7 +56,7 @@ def evaluate(
     """
     loaded = model if isinstance(model, Model) else load(model)
     streams = [list(stream) for stream in references]
-    found, translations = _attentive.evaluate(loaded._native, lines(data), streams, complete(search), tokenize)
+    found, translations = _attentive.evaluate(loaded._native, lines(data), streams, changes(search), batch_size, tokenize)
     results = cast(dict[str, Any], json.loads(found))
     if loaded.task == "translate":
         results["translations"] = translations

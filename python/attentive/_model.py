@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from . import _attentive
 from ._loaded import CachePrecision, Precision, Texts, by_rule, checked, warn
-from ._results import Filled, Generation, Guess, Label, LabelScore, Sampling, Tagged, TaggedToken
+from ._options import Sampling
+from ._results import Filled, Generation, Guess, Label, LabelScore, Tagged, TaggedToken
 from ._translator import Translator
 
 if TYPE_CHECKING:
@@ -59,14 +60,10 @@ def load(
     )
 
 
-class GenerateOptions(TypedDict, total=False):
+class GenerateOptions(Sampling, total=False):
     """The options of `Model.generate`."""
 
     max_new_tokens: int
-    temperature: float
-    top_k: int
-    top_p: float
-    seed: int
     number: int
     stop: str | Iterable[str]
     on_text: Callable[[str], object] | None
@@ -95,26 +92,20 @@ class Model(Translator):
         prompts: Any,
         *,
         max_new_tokens: int = 500,
-        temperature: float = 0.8,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
         number: int = 0,
         stop: str | Iterable[str] = (),
         on_text: Callable[[str], object] | None = None,
+        **options: Unpack[Sampling],
     ) -> Any:
         """Continues texts with a language model. Results are those of `attentive generate`.
 
         Args:
             prompts: A text, which may be empty, a sequence of texts, or any other iterable of texts.
             max_new_tokens: The largest number of new tokens.
-            temperature: Values below 1 favor likely tokens; 0 always takes the likeliest.
-            top_k: The number of likeliest tokens to draw from; 0 for all.
-            top_p: Draws from the smallest set of likeliest tokens whose probabilities sum to this; 1 for all.
-            seed: The same seed gives the same text.
             number: The number of the sample: others are drawn with the same seed by the numbers 1, 2, and so on.
             stop: A string, or several: the text ends before the first one that appears.
             on_text: Called with each piece of the text as soon as it is known.
+            **options: How tokens are drawn: `temperature`, `top_k`, `top_p` and `seed`, as `attentive.Sampling` describes them.
 
         Raises:
             UsageError: The model does not generate text, or an option is unsuitable.
@@ -123,12 +114,12 @@ class Model(Translator):
         >>> model.generate("ein Hund", temperature=0)
         ' rennt'
         """
-        sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        drawn = sampling(options)
         stops = [stop] if isinstance(stop, str) else list(stop)
 
         def work(first: int, chunk: list[str]) -> Iterator[Generation]:
             for index, prompt in enumerate(checked(first, chunk), first):
-                yield self._generate(index, prompt, (sampling, number, max_new_tokens, stops, on_text))
+                yield self._generate(index, prompt, (drawn, number, max_new_tokens, stops, on_text))
 
         return by_rule(prompts, work, batch_size=1)
 

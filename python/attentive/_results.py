@@ -159,17 +159,3 @@ class Rescored:
     """The natural log-probability of each token, given the source and the tokens before it."""
     warnings: list[str]
     """Problems with the source or the translation."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """A distribution from which tokens are drawn, for `Model.translate`."""
-
-    temperature: float = 1.0
-    """Values below 1 favor likely tokens; 0 always takes the likeliest."""
-    top_k: int = 0
-    """The number of likeliest tokens to draw from; 0 for all."""
-    top_p: float = 1.0
-    """Draws from the smallest set of likeliest tokens whose probabilities sum to this; 1 for all."""
-    seed: int = 0
-    """The same seed gives the same samples."""

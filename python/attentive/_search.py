@@ -1,41 +1,41 @@
-"""Options of the search for translations."""
+"""Options of the library, for the native module."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
 
-LengthPenaltyFormula = Literal["gnmt", "length"]
-"""By what the log-probability of a translation is divided: `((5 + length) / 6) ** penalty` or `length ** penalty`."""
-
-Stopping = Literal["never", "heuristic", "always"]
-"""When the beam search of a text ends, as in transformers: `"never"` is exact, the others end earlier."""
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options of the search; everything that is left out or `None` is as the model's configuration says."""
-
-    beam_width: int | None
-    length_penalty: float | None
-    length_penalty_formula: LengthPenaltyFormula | None
-    max_new_tokens: int | None
-    early_stopping: Stopping | None
-    min_length: int | None
-    no_repeat_ngram: int | None
-    coverage_penalty: float | None
-    batch_size: int | None
+from ._errors import UsageError
+from ._options import Sampling, SearchOptions
 
 
-NAMES = tuple(SearchOptions.__annotations__)
-"""The names of the options."""
-
-
-def complete(options: SearchOptions) -> dict[str, Any]:
-    """All options, for the native module.
+def search(options: Mapping[str, Any]) -> str:
+    """Options of the search as JSON.
 
     Raises:
-        TypeError: One of `options` is unknown.
+        TypeError: One of them is unknown.
     """
-    for name in options:
-        if name not in NAMES:
-            raise TypeError(f"{name!r} is not an option of the search: it has {', '.join(NAMES)}")
-    return {name: options.get(name) for name in NAMES}
+    return encoded(options, tuple(SearchOptions.__annotations__), "the search")
+
+
+def sampling(options: Mapping[str, Any]) -> str:
+    """Options of sampling as JSON.
+
+    Raises:
+        TypeError: One of them is unknown.
+    """
+    return encoded(options, tuple(Sampling.__annotations__), "sampling")
+
+
+def encoded(options: Mapping[str, Any], known: tuple[str, ...], of: str) -> str:
+    """Options as JSON, without those that are `None`."""
+    for name, value in options.items():
+        if name not in known:
+            raise TypeError(f"{name!r} is not an option of {of}: it has {', '.join(known)}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"`{name}` is {value}", "give a finite number")
+    given = {name: value for name, value in options.items() if value is not None}
+    # Numbers of NumPy are no numbers for `json`.
+    return json.dumps(given, default=lambda value: value.item())

@@ -9,8 +9,10 @@ from . import _attentive
 from ._attention import Attention, AttentionMap
 from ._loaded import Loaded, Texts, by_rule, checked, warn
 from ._requests import Request, paired, requests
-from ._results import Hypothesis, Rescored, Sampling, Translation
-from ._search import LengthPenaltyFormula, SearchOptions, Stopping, complete
+from ._options import Sampling, SearchOptions
+from ._results import Hypothesis, Rescored, Translation
+from ._search import sampling as sampling_options
+from ._search import search
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,6 +33,7 @@ class TranslateOptions(SearchOptions, total=False):
     alignments: bool
     return_scores: bool
     progress: bool | None
+    batch_size: int | None
 
 
 class Translator(Loaded):
@@ -53,15 +56,8 @@ class Translator(Loaded):
         alignments: bool = False,
         return_scores: bool = False,
         progress: bool | None = None,
-        beam_width: int | None = None,
-        length_penalty: float | None = None,
-        length_penalty_formula: LengthPenaltyFormula | None = None,
-        max_new_tokens: int | None = None,
-        early_stopping: Stopping | None = None,
-        min_length: int | None = None,
-        no_repeat_ngram: int | None = None,
-        coverage_penalty: float | None = None,
         batch_size: int | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Any:
         """Translates texts, each of which should be one sentence. Results are those of `attentive translate`.
 
@@ -77,15 +73,8 @@ class Translator(Loaded):
             alignments: Whether to add word alignments, taken from the attention.
             return_scores: Whether to add scores; always with `n_best` above 1.
             progress: Whether to show a bar of tqdm, if it is installed. By default, only in terminals and notebooks.
-            beam_width: The number of hypotheses kept at each step; 1 is greedy search.
-            length_penalty: An exponent; higher values favor longer translations.
-            length_penalty_formula: By what log-probabilities are divided.
-            max_new_tokens: The largest number of tokens of a translation.
-            early_stopping: When the search of a text ends.
-            min_length: The smallest number of tokens of a translation.
-            no_repeat_ngram: The length of n-grams that no translation may contain twice; 0 allows all.
-            coverage_penalty: Favors translations that attend to the whole source; 0.2 is usual.
             batch_size: The number of texts that are translated together. Results do not depend on it.
+            **options: Options of the search, such as `beam_width`; `attentive.SearchOptions` describes all.
 
         Raises:
             UsageError: The model does not translate, or an option is unsuitable.
@@ -99,26 +88,14 @@ class Translator(Loaded):
         ein Hund rennt 2
         zwei Katzen schlafen 2
         """
-        search = complete(
-            {
-                "beam_width": beam_width,
-                "length_penalty": length_penalty,
-                "length_penalty_formula": length_penalty_formula,
-                "max_new_tokens": max_new_tokens,
-                "early_stopping": early_stopping,
-                "min_length": min_length,
-                "no_repeat_ngram": no_repeat_ngram,
-                "coverage_penalty": coverage_penalty,
-                "batch_size": batch_size,
-            }
-        )
+        changes, drawn = search(options), None if sampling is None else sampling_options(sampling)
         scored = return_scores or n_best > 1
         demanding = prefix is not None or constraints is not None
 
         def work(first: int, chunk: list[Request]) -> Iterator[Translation]:
             sources = checked(first, (text for text, _, _ in chunk))
             demands = [(prefix, phrases) for _, prefix, phrases in chunk] if demanding else None
-            found = _attentive.translate(self._native, first, sources, demands, search, sampling, n_best, scored, alignments)
+            found = _attentive.translate(self._native, first, sources, demands, changes, batch_size, drawn, n_best, scored, alignments)
             warn(first, (warnings for _, warnings in found))
             for source, (hypotheses, warnings) in zip(sources, found):
                 yield translation(source, hypotheses, warnings, scored)

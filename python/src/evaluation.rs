@@ -1,6 +1,7 @@
 //! Evaluation of models on test sets.
 
 use attentive::config::Task;
+use attentive::decode::SearchChanges;
 use attentive::data::{self, Corpus, Form};
 use attentive::error::{Error, Result};
 use attentive::evaluate as of;
@@ -14,7 +15,8 @@ use crate::choice::choice;
 use crate::corpus::Lines;
 use crate::json::json;
 use crate::model::Model;
-use crate::search::Search;
+use crate::options::Options;
+use crate::translation::options;
 
 /// Evaluates `model` on `lines`; translations have further streams of `references`. Returns the results as
 /// JSON, and the translations.
@@ -24,7 +26,8 @@ pub(crate) fn evaluate(
     model: &Model,
     lines: Lines,
     references: Vec<Vec<String>>,
-    search: Search,
+    search: Options<SearchChanges>,
+    batch_size: Option<usize>,
     tokenize: &str,
 ) -> PyResult<(String, Vec<String>)> {
     model.run_whole(py, |pipeline| {
@@ -33,7 +36,7 @@ pub(crate) fn evaluate(
         match pipeline.architecture().task() {
             Task::Translate => {
                 let options = EvaluateOptions {
-                    translate: search.options(&pipeline.config().decode, 1)?,
+                    translate: options(pipeline, search.0, batch_size, None, 1)?,
                     bleu: Bleu { tokenizer: choice("tokenize", tokenize)?, ..Bleu::default() },
                 };
                 translations(pipeline, lines, references, &options)

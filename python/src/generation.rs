@@ -1,13 +1,13 @@
 //! Texts of language models.
 
-use attentive::decode::{Ending, SampleOptions};
+use attentive::decode::{Ending, SampleOptions, SamplingChanges};
 use attentive::interrupt::Interrupt;
 use attentive::pipeline::{GenerateOptions, Generation};
 use pyo3::prelude::*;
 
 use crate::errors::exception;
 use crate::model::Model;
-use crate::search::Drawing;
+use crate::options::Options;
 use crate::translation::problems;
 use crate::work::{SIGINT, stoppable};
 
@@ -22,14 +22,15 @@ pub(crate) fn generate(
     py: Python<'_>,
     model: &Model,
     prompt: &str,
-    sampling: Drawing,
+    sampling: Options<SamplingChanges>,
     number: u64,
     max_new_tokens: usize,
     stop: Vec<String>,
     on_text: Option<Py<PyAny>>,
 ) -> PyResult<Continued> {
+    let sampling = sampling.0.apply(SampleOptions::default().sampling);
     let options = GenerateOptions {
-        sample: SampleOptions { sampling: sampling.into(), number, max_new_tokens },
+        sample: SampleOptions { sampling, number, max_new_tokens },
         stop: stop.into(),
     };
     let interrupt = Interrupt::none();

@@ -12,8 +12,8 @@ mod json;
 mod labels;
 mod metrics;
 mod model;
+mod options;
 mod program;
-mod search;
 mod tensor;
 mod threads;
 mod tokenizer;
@@ -43,6 +43,8 @@ mod _attentive {
     use super::metrics::{paired, score, sentence_scores};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::options::schemas;
     #[pymodule_export]
     use super::program::main;
     #[pymodule_export]

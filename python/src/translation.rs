@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive::decode::Strategy;
+use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Result;
 use attentive::pipeline::{
     Alignment, Candidate, Demands, Pipeline, Prefix, Request, Rescored, TranslateOptions, Translation,
@@ -11,7 +11,7 @@ use attentive::pipeline::{
 use pyo3::prelude::*;
 
 use crate::model::Model;
-use crate::search::{Drawing, Search};
+use crate::options::Options;
 
 /// A candidate: text, score, log-probability, tokens, their log-probabilities, whether it is finished, the
 /// phrases that it lacks, and its word alignment.
@@ -37,14 +37,16 @@ pub(crate) fn translate(
     first: usize,
     texts: Vec<String>,
     demands: Option<Vec<Demanded>>,
-    search: Search,
-    sampling: Option<Drawing>,
+    search: Options<SearchChanges>,
+    batch_size: Option<usize>,
+    sampling: Option<Options<SamplingChanges>>,
     n_best: usize,
     scored: bool,
     aligned: bool,
 ) -> PyResult<Vec<Found>> {
     model.run(py, |pipeline| {
-        let mut options = options(pipeline, &search, sampling, n_best)?;
+        let sampling = sampling.map(|Options(sampling)| sampling);
+        let mut options = options(pipeline, search.0, batch_size, sampling, n_best)?;
         if !scored {
             options.search = options.search.unscored();
         }
@@ -77,20 +79,16 @@ pub(crate) fn rescore(
 }
 
 /// The model's search with these changes, or sampling.
-fn options(
+pub(crate) fn options(
     pipeline: &Pipeline,
-    search: &Search,
-    sampling: Option<Drawing>,
+    search: SearchChanges,
+    batch_size: Option<usize>,
+    sampling: Option<SamplingChanges>,
     n_best: usize,
 ) -> Result<TranslateOptions> {
     let decode = &pipeline.config().decode;
-    let Some(sampling) = sampling else {
-        return search.options(decode, n_best);
-    };
-    let mut options = search.options(decode, 1)?;
-    options.search.strategy = Strategy::Sample { sampling: sampling.into(), count: n_best };
-    options.search.check()?;
-    Ok(options)
+    let search = search.apply(decode, n_best, sampling)?;
+    Ok(TranslateOptions { search, batch_size: batch_size.unwrap_or(decode.batch_size) })
 }
 
 /// The requests for `texts`.

@@ -35,12 +35,11 @@ fn options_that_cannot_be_used_are_refused() {
     let folder = three_models();
     folder.write("few", "9\n9\n");
     let translate = |rest: &str| format!("translate runs/c src {rest}");
-    let usage: [(&str, &[&str]); 12] = [
+    let usage: [(&str, &[&str]); 11] = [
         ("--prefix -", &["`--prefix -`", "name a file"]),
         ("--prefix src --output src", &["also the input `src`"]),
         ("--coverage-penalty=-1", &["the coverage penalty is -1", "set `--coverage-penalty` to 0 or more"]),
         ("--coverage-penalty x", &["--coverage-penalty"]),
-        ("--no-repeat-ngram 0", &["--no-repeat-ngram"]),
         ("--sample --top-p 0", &["`--top-p` must be above 0"]),
         ("--sample --temperature=-1", &["temperature of -1"]),
         ("--sample --beam-width 2", &["--sample", "--beam-width"]),

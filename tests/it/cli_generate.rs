@@ -131,7 +131,6 @@ fn invalid_generation_options_are_refused() {
     fails("--temperature NaN", &["NaN"]);
     fails("--top-p 0", &["top-p of 0", "`--top-p`"]);
     fails("--top-p 1.5", &["top-p of 1.5"]);
-    fails("--top-k 0", &["--top-k"]);
     fails("--max-new-tokens 0", &["0 new tokens"]);
     fails("--n-best 0", &["--n-best"]);
     fails("--greedy --top-k 3", &["--greedy", "--top-k"]);

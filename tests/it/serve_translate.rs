@@ -187,8 +187,8 @@ fn own_translations_refuse_in_their_own_way() {
     refuse(json!({"text": "1", "model": "lm"}), 422, "invalid_value", "cannot translate");
     refuse(json!({"text": "1", "model": "en-de", "beam": 3}), 422, "invalid_value", "unknown field `beam`");
     refuse(json!({"text": "1", "model": "en-de", "beam_width": "3"}), 422, "invalid_value", "beam_width");
-    refuse(json!({"text": "1", "model": "en-de", "beam_width": 0}), 422, "invalid_value", "beam width is 0");
-    refuse(json!({"text": "1", "model": "en-de", "n_best": 50}), 422, "invalid_value", "allows at most 11");
+    refuse(json!({"text": "1", "model": "en-de", "beam_width": 0}), 422, "invalid_value", "1 or more");
+    refuse(json!({"text": "1", "model": "en-de", "n_best": 50}), 422, "invalid_value", "at most 11");
     refuse(json!({"text": "1", "model": "en-de", "prefix": "unheard"}), 422, "invalid_value", "vocabulary");
     refuse(
         json!({"text": "1", "model": "en-de", "prefix": "1", "prefix_tokens": ["1"]}),

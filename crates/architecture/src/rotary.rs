@@ -11,20 +11,21 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct RotaryScaling {
     /// The change of the frequencies.
+    #[schemars(extend("x-needs" = "transformer rotary_positions"))]
     pub kind: RotaryScalingKind,
     /// The number by which frequencies are divided: all of them with `linear`, the low ones with `llama3`.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "transformer rotary_positions"))]
     pub factor: f64,
     /// With `llama3`, waves that fit into `original_len` at most this many times are long, and their
     /// frequencies are divided.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "llama3"))]
     pub low_frequency_factor: f64,
     /// With `llama3`, waves that fit into `original_len` at least this many times are short, and their
     /// frequencies stay. It must be above `low_frequency_factor`.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "llama3"))]
     pub high_frequency_factor: f64,
     /// With `llama3`, the length of the texts of the original training, in tokens.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-needs" = "llama3"))]
     pub original_len: usize,
 }
 

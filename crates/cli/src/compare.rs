@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
     let picture = Output::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
     let comparison = compare(&runs, test, |pipeline| {
-        Ok(EvaluateOptions { translate: args.search.options(pipeline.config(), 1)?, bleu })
+        Ok(EvaluateOptions { translate: args.search.options(pipeline.config(), 1, None)?, bleu })
     })?;
     for System { name, cut_off, sentences, .. } in &comparison.systems {
         if let Some(warning) = message::cut_off(*cut_off, *sentences) {

@@ -1,10 +1,10 @@
 //! `attentive generate`: continues a text with a language model.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 
 use attentive_base::error::Result;
 use attentive_config::Units;
-use attentive_decode::{Ending, SampleOptions, Sampling};
+use attentive_decode::{Ending, SampleOptions, SamplingChanges};
 use attentive_pipeline::{GenerateOptions, Pipeline, Prompt};
 use serde::Serialize;
 
@@ -47,26 +47,12 @@ pub(super) struct Args {
     /// Number of texts to generate, each an independent sample.
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroU64,
-    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0
-    /// always takes the most likely one.
-    #[arg(long, value_name = "T", default_value_t = SampleOptions::default().sampling.temperature, allow_negative_numbers = true)]
-    temperature: f64,
-    /// Top-k sampling: sample from the K most likely tokens only [default: all].
-    #[arg(long, value_name = "K")]
-    top_k: Option<NonZeroUsize>,
-    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
-    /// tokens].
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
-    top_p: Option<f64>,
     /// Always take the most likely token; same as a temperature of 0.
     #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
     greedy: bool,
     /// End a sample before this string; may be repeated.
     #[arg(long, value_name = "STR")]
     stop: Vec<String>,
-    /// Random seed: the same seed gives the same samples.
-    #[arg(long, value_name = "S", default_value_t = Sampling::default().seed)]
-    seed: u64,
     /// Write one JSON object per sample.
     #[arg(long)]
     json: bool,
@@ -76,6 +62,8 @@ pub(super) struct Args {
     cache: CacheArgs,
     #[command(flatten)]
     device: DecodingDeviceArgs,
+    #[command(flatten)]
+    sampling: SamplingChanges,
 }
 
 /// A sample as JSON.
@@ -91,18 +79,12 @@ struct Sample<'a> {
 impl Args {
     /// The options of sample `number`.
     fn options(&self, number: u64) -> GenerateOptions {
-        let defaults = Sampling::default();
+        let mut sampling = self.sampling.apply(SampleOptions::default().sampling);
+        if self.greedy {
+            sampling.temperature = 0.0;
+        }
         GenerateOptions {
-            sample: SampleOptions {
-                sampling: Sampling {
-                    temperature: if self.greedy { 0.0 } else { self.temperature },
-                    top_k: self.top_k.map_or(defaults.top_k, NonZeroUsize::get),
-                    top_p: self.top_p.unwrap_or(defaults.top_p),
-                    seed: self.seed,
-                },
-                number,
-                max_new_tokens: self.max_new_tokens,
-            },
+            sample: SampleOptions { sampling, number, max_new_tokens: self.max_new_tokens },
             stop: self.stop.clone().into(),
         }
     }

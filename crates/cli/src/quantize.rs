@@ -150,7 +150,7 @@ fn search(args: &Args) -> Result<Option<TranslateOptions>> {
         ));
     }
     let model = checkpoint::describe(&args.model.dir()?)?;
-    args.search.options(&model.config, 1).map(Some)
+    args.search.options(&model.config, 1, None).map(Some)
 }
 
 /// Describes the search options in words.

@@ -23,10 +23,11 @@ pub struct DataConfig {
     pub dir: Option<PathBuf>,
     /// The training corpus, or a list of corpora with weights. Every configuration file needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-also" = "train_sets trainpref"))]
     pub train: Option<CorpusSource>,
     /// The validation corpus. Without it, and with `data.hold_out = 0`, nothing is validated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<OneCorpus>")]
+    #[schemars(with = "Option<OneCorpus>", extend("x-also" = "valid_sets validpref", "x-resume" = "free"))]
     pub valid: Option<CorpusSource>,
     /// The fraction at the end of the training corpus that is held out for validation. Use it in place of
     /// `data.valid`, not together with it; 0 holds nothing out.
@@ -38,25 +39,28 @@ pub struct DataConfig {
     /// The longest training sentence in tokens, `</s>` included. Longer sentences are left out of training
     /// and counted in the log. It may be at most `model.max_len`. With `data.units = "stream"` it has no
     /// effect.
-    #[schemars(range(min = MIN_LEN))]
+    #[schemars(range(min = MIN_LEN), extend("x-also" = "max_source_positions max_target_positions"))]
     pub max_len: usize,
     /// The largest ratio between the lengths of the two sides of a pair, in tokens with `</s>`. Pairs above
     /// it are left out of training and counted; 0 keeps all pairs.
-    #[schemars(extend("anyOf" = [{ "const": 0 }, { "minimum": 1 }]))]
+    #[schemars(extend("anyOf" = [{ "const": 0 }, { "minimum": 1 }], "x-task" = "translate"))]
     pub max_ratio: f64,
     /// Whether to leave out lines (or pairs) that have occurred before in the training corpus. They are
     /// counted in the log.
+    #[schemars(extend("x-needs" = "lines"))]
     pub drop_repeated: bool,
     /// Whether to leave out pairs whose two sides are the same. They are counted in the log.
+    #[schemars(extend("x-task" = "translate"))]
     pub drop_copies: bool,
     /// Where the encoded training data are kept during training. The batches and their order do not depend on
     /// it.
+    #[schemars(extend("x-resume" = "free"))]
     pub store: StoreKind,
     /// The folder for training data on disk. By default, it is `.attentive` beside the first file of
     /// `data.train`; if that file is a pattern such as `corpus/*/part.gz`, it is in the folder where the
     /// pattern begins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = ["/scratch/attentive"]))]
+    #[schemars(extend("examples" = ["/scratch/attentive"], "x-resume" = "free"))]
     pub store_dir: Option<PathBuf>,
 }
 

@@ -15,10 +15,11 @@ pub struct DecodeConfig {
     /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are
     /// slower. It has no effect on validation, whose search is always greedy.
     #[schemars(range(min = 1, max = MAX_BEAM_WIDTH))]
+    #[schemars(extend("x-also" = "beam beam_size beams num_beams n_beams validate_beam valid_beam_size"))]
     pub beam_width: usize,
     /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values
     /// prefer longer translations.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("x-also" = "alpha normalize lenpen beam_alpha"))]
     pub length_penalty: f64,
     /// The formula of the length penalty, by which the sum of the log-probabilities of the tokens is divided.
     pub length_penalty_formula: LengthPenaltyFormula,

@@ -2,29 +2,8 @@
 
 use toml::{Table, Value};
 
+use super::schema::{KEYS, Key, fact};
 use super::{Config, ScheduleKind, table};
-
-/// Keys that may change when a run is resumed: limits, validation, checkpoints, and search.
-const FREE: &[&str] = &[
-    "data.store",
-    "data.store_dir",
-    "data.valid",
-    "decode",
-    "train.average_last",
-    "train.best_by",
-    "train.device",
-    "train.keep_last",
-    "train.log_every",
-    "train.max_epochs",
-    "train.max_memory_mb",
-    "train.max_steps",
-    "train.patience",
-    "train.samples",
-    "train.save_every",
-    "train.tensorboard",
-    "train.validate_every",
-    "train.validate_sentences",
-];
 
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,9 +60,14 @@ fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static
     }
 }
 
+/// Whether a key may change when a run is resumed, or a section in which it is: limits, validation,
+/// checkpoints, and search.
 fn is_free(key: &str) -> bool {
-    FREE.iter()
-        .any(|free| key.strip_prefix(free).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    let is_free = |known: &&Key| fact(known.schema, "x-resume") == "free";
+    KEYS.iter().filter(is_free).any(|free| {
+        let rest = key.strip_prefix(free.path.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// The kind of model. It also sets which stacks the encoder and the decoder have by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-also" = "arch architecture model_type"))]
 pub enum Family {
     /// Translates with the encoder and decoder of *Attention Is All You Need*.
     Transformer,
@@ -72,6 +73,7 @@ pub enum FamilyConfig {
         /// Whether a tagger reads subwords and labels each word at its first subword. Otherwise, each word is
         /// one token. With `model.from`, it follows the tokenizer of the base model.
         #[serde(default)]
+        #[schemars(extend("x-needs" = "tokens"))]
         word_pieces: bool,
         /// The width of the vectors that a tagger reads in place of tokens. By default, or if it is 0, a
         /// tagger reads tokens. A Transformer encoder needs vectors of the width `model.d_model`.
@@ -121,14 +123,15 @@ pub struct Translator {
     /// The width of the inner layer of the decoder's feed-forward networks. By default, or if it is 0, it is
     /// `model.d_ff`.
     #[serde(deserialize_with = "unless_zero")]
-    #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512]))]
+    #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512], "x-needs" = "transformers"))]
     pub d_decoder_ff: Option<NonZeroUsize>,
     /// The number of attention heads in the decoder. By default, or if it is 0, it is `model.n_heads`.
     #[serde(deserialize_with = "unless_zero")]
-    #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8]))]
+    #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8], "x-needs" = "transformers"))]
     pub n_decoder_heads: Option<NonZeroUsize>,
     /// The attention of the recurrent decoder to the source.
     #[serde(rename = "recurrent.attention")]
+    #[schemars(extend("x-needs" = "recurrent_decoder"))]
     pub attention: AttentionKind,
     /// A token with which every translation must begin, such as the code of a language. By default, there is
     /// none.
@@ -148,16 +151,20 @@ pub struct EncoderConfig {
     pub stack: StackKind,
     /// The number of layers in the encoder.
     #[schemars(range(min = 1, max = 1000))]
+    #[schemars(extend(
+        "x-also" = "encoder_layers num_encoder_layers enc_layers layers n_layers num_layers enc_depth"
+    ))]
     pub n_encoder_layers: usize,
     /// Whether the recurrent encoder reads the text in both directions. Each direction gives half of a
     /// layer's output.
     #[serde(rename = "recurrent.bidirectional")]
+    #[schemars(extend("x-needs" = "recurrent_encoder"))]
     pub bidirectional: bool,
     /// A token before every text that the encoder reads. By default, there is none.
-    #[schemars(extend("examples" = ["<s>"]))]
+    #[schemars(extend("examples" = ["<s>"], "x-needs" = "source_tokens"))]
     pub source_first: Option<String>,
     /// A token after every text that the encoder reads. By default, there is none.
-    #[schemars(extend("examples" = ["</s>"]))]
+    #[schemars(extend("examples" = ["</s>"], "x-needs" = "source_tokens"))]
     pub source_last: Option<String>,
 }
 
@@ -170,17 +177,20 @@ pub struct DecoderConfig {
     pub stack: StackKind,
     /// The number of layers in the decoder.
     #[schemars(range(min = 1, max = 1000))]
+    #[schemars(extend("x-also" = "decoder_layers num_decoder_layers dec_layers dec_depth"))]
     pub n_decoder_layers: usize,
     /// The mixing of the positions of the target in a Transformer decoder: by self-attention or by a
     /// recurrent cell in its place.
+    #[schemars(extend("x-needs" = "transformer_decoder"))]
     pub decoder_mixing: MixingKind,
     /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top
     /// state and c is the context of attention. Otherwise it reads s, which needs `attention = "none"` and
     /// `d_hidden` equal to `model.d_model`.
     #[serde(rename = "recurrent.readout")]
+    #[schemars(extend("x-needs" = "recurrent_decoder"))]
     pub readout: bool,
     /// The first token that the decoder reads, in training and in decoding. By default, it is `<s>`.
-    #[schemars(extend("examples" = ["</s>"]))]
+    #[schemars(extend("examples" = ["</s>"], "x-needs" = "start_token"))]
     pub decoder_start_token: Option<String>,
     /// The tokens that are never generated. By default, they are `<pad>` and `<s>`, and in language models
     /// all special tokens except `</s>`.
@@ -193,6 +203,10 @@ pub struct DecoderConfig {
 #[serde(default)]
 pub struct OutputConfig {
     /// Which of the embeddings and the output projection are the same matrix. Sharing saves parameters.
+    #[schemars(extend(
+        "x-also" = "tied_embeddings tied_embeddings_all tied_embeddings_src share_all_embeddings \
+                    share_decoder_input_output_embed tie_word_embeddings"
+    ))]
     pub tie_embeddings: TieEmbeddings,
     /// Whether the output projection has a bias.
     pub output_bias: bool,

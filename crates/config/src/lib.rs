@@ -83,5 +83,6 @@ pub struct Config {
     pub train: TrainConfig,
     /// The search for translations, by default, in all commands that use the model. The search at validation
     /// is always greedy.
+    #[schemars(extend("x-resume" = "free"))]
     pub decode: DecodeConfig,
 }

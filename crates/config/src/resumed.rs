@@ -2,20 +2,18 @@
 
 use toml::Table;
 
+use super::schema::{KEYS, Key, fact};
 use super::{Config, table};
 
-/// Keys whose defaults are computed from others, among them `train.max_steps`, if training starts from a
-/// model.
-const KEPT: [&str; 2] = ["train.optimizer.learning_rate", "train.schedule.warmup_steps"];
-
-/// Sets those of the keys that are missing in `table` to what they are in `begun`, the configuration with
-/// which the run began.
+/// Sets the keys that are missing in `table`, and whose defaults are computed from others, among them
+/// `train.max_steps`, to what they are in `begun`, the configuration with which the run began.
 pub(super) fn keep(table: &mut Table, begun: &Config) {
     let stored = Table::try_from(begun).unwrap_or_default();
     let unused = begun.unused_keys();
-    for key in KEPT.iter().filter(|key| !unused.contains(key)) {
-        if let Some(value) = table::get(&stored, key) {
-            table::add(table, key, value.clone());
+    let is_kept = |key: &&Key| fact(key.schema, "x-resume") == "kept" && !unused.contains(&&*key.path);
+    for key in KEYS.iter().filter(is_kept) {
+        if let Some(value) = table::get(&stored, &key.path) {
+            table::add(table, &key.path, value.clone());
         }
     }
 }

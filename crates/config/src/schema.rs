@@ -110,6 +110,7 @@ impl Config {
     /// The JSON Schema (draft 2020-12) of a configuration file.
     pub fn json_schema() -> Value {
         let mut schema = DOCUMENT.clone();
+        remove_facts(&mut schema);
         schema["properties"][format::KEY] = json!({
             "const": format::FORMAT,
             "description": "The format of a stored configuration. Other configurations need none."
@@ -131,6 +132,30 @@ pub(super) fn of(path: &str) -> &'static Value {
 /// `section.name`, or `name` at the top level.
 pub(super) fn join(section: &str, name: &str) -> String {
     if section.is_empty() { name.to_owned() } else { format!("{section}.{name}") }
+}
+
+/// A fact about a key that its field states with `#[schemars(extend("name" = "…"))]`, and that the published
+/// schema leaves out; "" if there is none:
+///
+/// - `x-also`: what papers and other programs call the key, separated by blanks
+/// - `x-needs`: what it has no effect without, as `check/unused.rs` names it, separated by blanks
+/// - `x-task`: the task of the families that use a key outside `[model]`, if not all do: `translate`
+/// - `x-resume`: `free` if it may change when a run is resumed; `kept` if its default is computed from keys
+///   that may
+pub(super) fn fact<'a>(schema: &'a Value, name: &str) -> &'a str {
+    schema.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Removes the facts for which [`fact`] asks.
+fn remove_facts(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.retain(|name, _| !name.starts_with("x-"));
+            map.values_mut().for_each(remove_facts);
+        }
+        Value::Array(list) => list.iter_mut().for_each(remove_facts),
+        _ => {}
+    }
 }
 
 /// The values of a key with a choice, each with its schema.

@@ -17,34 +17,47 @@ pub struct TokenizerConfig {
     /// the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["my.model"]))]
+    #[schemars(extend(
+        "x-also" = "vocabs vocab_file model_file sentencepiece_model spm_model tokenizer_file"
+    ))]
     pub from: Option<PathBuf>,
     /// The kind of tokens. Taggers read whole words, unless `model.word_pieces` is true.
+    #[schemars(extend("x-also" = "tokenizer_type vocab_type bpe_type", "x-needs" = "learned_vocabulary"))]
     pub kind: TokenizerKind,
     /// The number of tokens in a vocabulary, special tokens included. Larger vocabularies give shorter
     /// sequences but need more training text.
     #[schemars(range(min = MIN_VOCAB_SIZE, max = 1 << 24))]
+    #[schemars(extend(
+        "x-also" = "vocabulary_size n_vocab vocab dim_vocabs",
+        "x-needs" = "learned_vocabulary"
+    ))]
     pub vocab_size: usize,
     /// Whether the source and the target share a vocabulary. Taggers and classifiers need separate ones.
     pub vocabulary: Vocabulary,
     /// The least number of times that a token must occur in the training text to be learned.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-needs" = "learned_vocabulary"))]
     pub min_frequency: u64,
     /// Whether to convert the text to lower case.
+    #[schemars(extend("x-needs" = "learned_vocabulary"))]
     pub lowercase: bool,
     /// The Unicode normalization of the text, before it is split into tokens. Any but `none` also removes
     /// characters that are not displayed and mean nothing where they stand, such as zero-width spaces, soft
     /// hyphens and marks of writing direction.
+    #[schemars(extend("x-needs" = "learned_vocabulary"))]
     pub normalization: Normalization,
     /// Whether subwords keep punctuation and symbols apart from letters and digits. No token then has both.
+    #[schemars(extend("x-needs" = "learned_vocabulary subwords"))]
     pub split_punctuation: bool,
     /// Whether each decimal digit is a token of its own in a vocabulary of subwords.
+    #[schemars(extend("x-needs" = "learned_vocabulary subwords"))]
     pub split_digits: bool,
     /// Whether subwords keep letters of different Unicode scripts apart, and letters apart from numbers. Han,
     /// Hiragana and Katakana count as one script.
+    #[schemars(extend("x-needs" = "learned_vocabulary subwords"))]
     pub split_by_script: bool,
     /// The largest number of lines from which a vocabulary is learned. If the corpus has more, they are drawn
     /// at random. Taggers and classifiers use all lines.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-needs" = "learned_vocabulary"))]
     pub sample_lines: usize,
     /// The spelling of special tokens in the vocabulary of an imported model or of `tokenizer.from`.
     /// Vocabularies that Attentive learns have the defaults. One token may have several roles.
@@ -60,18 +73,24 @@ const MIN_VOCAB_SIZE: usize = 8;
 #[serde(default, deny_unknown_fields)]
 pub struct SpecialNames {
     /// The token that pads short sequences of a batch.
+    #[schemars(extend("x-needs" = "given_vocabulary"))]
     pub pad: String,
     /// The token for text that the vocabulary cannot represent.
+    #[schemars(extend("x-needs" = "given_vocabulary"))]
     pub unk: String,
     /// The token for the beginning of a sequence.
+    #[schemars(extend("x-needs" = "given_vocabulary"))]
     pub bos: String,
     /// The token for the end of a sequence.
+    #[schemars(extend("x-needs" = "given_vocabulary"))]
     pub eos: String,
     /// The token in place of which a masked language model predicts another one. Other vocabularies need not
     /// have it.
+    #[schemars(extend("x-needs" = "given_vocabulary"))]
     pub mask: String,
     /// The first of the ids at the end of a vocabulary that all stand for unknown text; 0 if there are none.
     /// Import sets it.
+    #[schemars(extend("x-needs" = "imported_vocabulary"))]
     pub unknown_from: usize,
 }
 

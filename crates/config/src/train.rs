@@ -12,28 +12,39 @@ use super::TrainDevice;
 pub struct TrainConfig {
     /// The number of updates after which training ends.
     #[schemars(range(min = 1))]
+    #[schemars(extend(
+        "x-also" = "steps max_updates max_update updates iterations after after_batches",
+        "x-resume" = "free"
+    ))]
     pub max_steps: u64,
     /// The number of passes over the training corpus after which training ends; 0 for no such limit.
+    #[schemars(extend("x-also" = "epochs num_epochs n_epochs", "x-resume" = "free"))]
     pub max_epochs: u64,
     /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but
     /// need more RAM. A micro-batch has at most twice as many source tokens; of a classifier, whose targets
     /// are labels, this is the limit that counts. An update has `train.micro_batches_per_update` of them.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-also" = "batch_size max_tokens tokens_per_batch mini_batch_words"))]
     pub batch_tokens: usize,
     /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes
     /// updates larger without more RAM.
     #[schemars(range(min = 1, max = 1 << 16))]
+    #[schemars(extend(
+        "x-also" = "accumulate grad_accum gradient_accumulation gradient_accumulation_steps update_freq \
+                    optimizer_delay"
+    ))]
     pub micro_batches_per_update: usize,
     /// The number type in which processes exchange gradients under MPI. With `bf16`, the result depends on
     /// the number of processes. Parameters are always exchanged in `f32`.
     pub exchange_precision: Float,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
+    #[schemars(extend("x-resume" = "free"))]
     pub max_memory_mb: u64,
     /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of
     /// several processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a
     /// program that was built with the feature `gpu`. A run may be resumed on another device, but continues
     /// bit for bit only on the same one.
     #[schemars(with = "String", extend("pattern" = TrainDevice::PATTERN, "examples" = ["gpu"]))]
+    #[schemars(extend("x-resume" = "free"))]
     pub device: TrainDevice,
     /// The probability that label smoothing spreads over the whole vocabulary. It keeps a model from being
     /// too sure of one word.
@@ -42,37 +53,56 @@ pub struct TrainConfig {
     /// The precision of matrix products in training. Validation and everything else use `f32`, and so do
     /// GPUs. A run continues bit for bit only on CPUs with the same instructions; a note says so when it is
     /// resumed with others.
+    #[schemars(extend("x-also" = "matmul_precision dtype amp fp16 bf16"))]
     pub precision: TrainPrecision,
     /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no
     /// clipping.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0), extend("x-also" = "max_grad_norm grad_clip gradient_clip clip"))]
     pub clip_norm: f64,
     /// The number of updates between validations; 0 for no validation.
+    #[schemars(extend(
+        "x-also" = "eval_every eval_steps validation_every valid_freq validate_interval_updates",
+        "x-resume" = "free"
+    ))]
     pub validate_every: u64,
     /// The number of validation sentences to translate for BLEU, always by greedy search; 0 for none. The
     /// validation loss is always that of the whole corpus.
+    #[schemars(extend("x-resume" = "free"))]
     pub validate_sentences: usize,
     /// The number of sample translations to show after a validation.
+    #[schemars(extend("x-resume" = "free"))]
     pub samples: usize,
     /// Which validation result makes a checkpoint the best one. Of two results with the same BLEU, such as 0
     /// in the first updates, the one with the lower loss is better.
+    #[schemars(extend(
+        "x-also" = "valid_metrics best_checkpoint_metric metric_for_best_model",
+        "x-resume" = "free"
+    ))]
     pub best_by: BestBy,
     /// The number of validations in a row without a better result, by `train.best_by`, after which training
     /// stops early; 0 for never. A lower loss counts as better if BLEU is the same.
     #[schemars(extend("examples" = [5]))]
+    #[schemars(extend("x-also" = "early_stopping early_stopping_patience", "x-resume" = "free"))]
     pub patience: u64,
     /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
+    #[schemars(extend("x-also" = "save_freq save_interval_updates save_steps", "x-resume" = "free"))]
     pub save_every: u64,
     /// The number of latest checkpoints to keep. It must be at least `train.average_last`.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1), extend("x-resume" = "free"))]
     pub keep_last: usize,
     /// The number of latest checkpoints to average for the final model; 0 for the best checkpoint, or the
     /// last one if nothing is validated.
+    #[schemars(extend("x-resume" = "free"))]
     pub average_last: usize,
     /// The number of updates between lines of `metrics.jsonl`. Each line has the averages over these updates.
     #[schemars(range(min = 1))]
+    #[schemars(extend(
+        "x-also" = "logging_steps log_interval logging_freq disp_freq report_every",
+        "x-resume" = "free"
+    ))]
     pub log_every: u64,
     /// Whether to write the log for TensorBoard, too.
+    #[schemars(extend("x-resume" = "free"))]
     pub tensorboard: bool,
     /// The optimizer.
     pub optimizer: OptimizerConfig,
@@ -194,19 +224,20 @@ impl Default for SamplingConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct OptimizerConfig {
     /// The kind of optimizer.
+    #[schemars(extend("x-also" = "optim"))]
     pub kind: OptimizerKind,
     /// The highest learning rate of the schedule; for `noam` the factor in its formula. With `model.from`,
     /// the default is 0.001 up to a width (`model.d_model`) of 128, and falls in proportion to larger widths.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-also" = "lr learn_rate", "x-resume" = "kept"))]
     pub learning_rate: f64,
     /// The decay rate of Adam's average of gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
     pub beta1: f64,
     /// The decay rate of Adam's average of squared gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
     pub beta2: f64,
     /// Adam's ε, which is added to the square root of the average of squared gradients.
-    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "adam"))]
     pub epsilon: f64,
     /// The momentum of SGD. Other optimizers have none.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
@@ -248,9 +279,14 @@ impl Default for OptimizerConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct ScheduleConfig {
     /// The course of the learning rate over the updates.
+    #[schemars(extend(
+        "x-also" = "lr_scheduler lr_scheduler_type lr_schedule lr_decay_strategy scheduler scheduling \
+                    decay_method"
+    ))]
     pub kind: ScheduleKind,
     /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at
     /// least 1. With `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
+    #[schemars(extend("x-also" = "warmup warmup_updates lr_warmup", "x-resume" = "kept"))]
     pub warmup_steps: u64,
     /// The update at which `cosine` ends; 0 for `train.max_steps`. Other schedules do not use it.
     pub decay_steps: u64,

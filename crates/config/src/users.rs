@@ -5,11 +5,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::schema::{self, choices};
+use super::schema::{self, choices, fact};
 use super::{Family, Task};
-
-/// Keys outside `[model]` for pairs of sentences.
-const OF_PAIRS: [&str; 2] = ["data.max_ratio", "data.drop_copies"];
 
 /// All families, in the order of the schema.
 pub(super) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
@@ -31,7 +28,7 @@ pub(super) fn of(key: &str) -> Vec<Family> {
     });
     match BY_KEY.get(key) {
         Some(users) => users.clone(),
-        None if OF_PAIRS.contains(&key) => {
+        None if fact(schema::of(key), "x-task") == "translate" => {
             let translates = |family: &Family| family.task() == Task::Translate;
             FAMILIES.iter().copied().filter(translates).collect()
         }

@@ -1,4 +1,6 @@
-//! What papers and other programs call our keys and values, for hints.
+//! What papers and other programs call our values, and what they have and we lack, for hints.
+
+use super::schema::{KEYS, fact};
 
 /// Values, each with its other names, separated by blanks.
 const VALUES: [(&str, &str); 29] = [
@@ -46,67 +48,9 @@ const OTHERWISE: [(&str, &str, &str); 5] = [
     ("tokenizer.kind", "byte", "there is no vocabulary of bytes; `char` has characters"),
 ];
 
-/// Keys, each with its other names, separated by blanks.
-const KEYS: [(&str, &str); 38] = [
-    ("decode.length_penalty", "alpha normalize lenpen beam_alpha"),
-    ("model.d_model", "hidden_size dim d_hidden emb_dim embed_dim width dim_emb encoder_embed_dim"),
-    ("model.d_ff", "ffn_dim intermediate_size dim_feedforward ffn transformer_dim_ffn encoder_ffn_embed_dim"),
-    ("model.n_heads", "num_heads heads nhead attention_heads transformer_heads encoder_attention_heads"),
-    (
-        "model.n_encoder_layers",
-        "encoder_layers num_encoder_layers enc_layers layers n_layers num_layers enc_depth",
-    ),
-    ("model.n_decoder_layers", "decoder_layers num_decoder_layers dec_layers dec_depth"),
-    ("model.n_kv_heads", "num_key_value_heads kv_heads"),
-    ("model.positions", "position_encoding positional_encoding pos_encoding pe"),
-    ("model.max_len", "max_position_embeddings max_seq_len context context_length block_size"),
-    ("train.batch_tokens", "batch_size max_tokens tokens_per_batch mini_batch_words"),
-    (
-        "train.micro_batches_per_update",
-        "accumulate grad_accum gradient_accumulation gradient_accumulation_steps update_freq optimizer_delay",
-    ),
-    ("train.max_epochs", "epochs num_epochs n_epochs"),
-    ("train.max_steps", "steps max_updates max_update updates iterations after after_batches"),
-    ("train.clip_norm", "max_grad_norm grad_clip gradient_clip clip"),
-    ("train.precision", "matmul_precision dtype amp fp16 bf16"),
-    ("train.optimizer.learning_rate", "lr learn_rate"),
-    ("train.schedule.warmup_steps", "warmup warmup_updates lr_warmup"),
-    ("train.patience", "early_stopping early_stopping_patience"),
-    ("train.validate_every", "eval_every eval_steps validation_every valid_freq validate_interval_updates"),
-    ("decode.beam_width", "beam beam_size beams num_beams n_beams validate_beam valid_beam_size"),
-    ("tokenizer.vocab_size", "vocabulary_size n_vocab vocab dim_vocabs"),
-    (
-        "train.schedule.kind",
-        "lr_scheduler lr_scheduler_type lr_schedule lr_decay_strategy scheduler scheduling decay_method",
-    ),
-    ("train.optimizer.kind", "optim"),
-    ("train.save_every", "save_freq save_interval_updates save_steps"),
-    ("train.best_by", "valid_metrics best_checkpoint_metric metric_for_best_model"),
-    ("model.family", "arch architecture model_type"),
-    ("model.from", "pretrained_model finetune_from_model"),
-    ("model.dropout", "transformer_dropout"),
-    ("model.attention_dropout", "transformer_dropout_attention"),
-    ("model.activation_dropout", "transformer_dropout_ffn"),
-    (
-        "model.tie_embeddings",
-        "tied_embeddings tied_embeddings_all tied_embeddings_src share_all_embeddings \
-         share_decoder_input_output_embed tie_word_embeddings",
-    ),
-    ("data.train", "train_sets trainpref"),
-    ("data.valid", "valid_sets validpref"),
-    ("data.max_len", "max_source_positions max_target_positions"),
-    ("tokenizer.from", "vocabs vocab_file model_file sentencepiece_model spm_model tokenizer_file"),
-    ("tokenizer.kind", "tokenizer_type vocab_type bpe_type"),
-    (
-        "model.norm_position",
-        "pre_norm prenorm norm_first normalize_before encoder_normalize_before layer_norm",
-    ),
-    ("train.log_every", "logging_steps log_interval logging_freq disp_freq report_every"),
-];
-
 /// Whether `word` is one of `words`, which are separated by blanks.
-pub(super) fn has_word(words: &str, word: &str) -> bool {
-    words.split(' ').any(|one| one == word)
+fn has_word(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|one| one == word)
 }
 
 /// Whether the value `name` is usually called `other`.
@@ -141,26 +85,30 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
 
 /// The key that is usually called `name`.
 pub(super) fn key(name: &str) -> Option<&'static str> {
-    let found = KEYS.iter().find(|(_, names)| has_word(names, name));
-    found.map(|(key, _)| *key)
+    let found = KEYS.iter().find(|key| has_word(fact(key.schema, "x-also"), name));
+    found.map(|key| key.path.as_str())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::schema::{Kind, SCHEMA};
 
     /// The tables name what there is, and nothing that is a name here already.
     #[test]
     fn the_names_are_those_of_the_schema() {
-        for (key, names) in KEYS {
-            assert!(SCHEMA.contains_key(key), "{key}");
-            let section = key.rsplit_once('.').unwrap().0;
-            for name in names.split(' ') {
+        let mut known = BTreeSet::new();
+        for key in KEYS.iter() {
+            let section = key.path.rsplit_once('.').map_or("", |(section, _)| section);
+            for name in fact(key.schema, "x-also").split_whitespace() {
                 let own = format!("{section}.{name}");
                 assert!(!SCHEMA.contains_key(&own), "{own}");
+                assert!(known.insert(name), "two keys are called {name}");
             }
         }
+        assert!(known.contains("lr") && known.contains("dim_emb"));
         let all = SCHEMA.values().filter_map(|kind| match kind {
             Kind::OneOf(values) => Some(*values),
             _ => None,

@@ -10,6 +10,7 @@
 
 mod ask;
 mod beam;
+mod changes;
 mod constraints;
 mod decoding;
 mod draws;
@@ -33,6 +34,7 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub use changes::{SearchBounds, SearchChanges};
 pub use decoding::{Capacity, Decoding, Setting};
 pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;
@@ -41,7 +43,7 @@ pub use next_token::{NextToken, largest, likeliest, likeliest_of, scored, total}
 pub use options::SearchOptions;
 pub use question::{Answer, Question};
 pub use sample::{Drawn, Ending, SampleOptions, sample};
-pub use sampling::Sampling;
+pub use sampling::{Sampling, SamplingChanges};
 pub use search::{Search, search};
 pub use sentence::Sentence;
 pub use stepper::Stepper;

@@ -2,7 +2,8 @@
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::largest;
 
@@ -24,6 +25,39 @@ impl Default for Sampling {
     /// The default is the model's distribution.
     fn default() -> Self {
         Self { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0 }
+    }
+}
+
+/// Options of sampling; what is left out has its default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Sampling"))]
+#[serde(default, deny_unknown_fields)]
+pub struct SamplingChanges {
+    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0
+    /// always takes the most likely one [default: 1 for translations, 0.8 for texts].
+    #[cfg_attr(feature = "cli", arg(long, value_name = "T", allow_negative_numbers = true))]
+    pub temperature: Option<f64>,
+    /// Top-k sampling: sample from the K most likely tokens only [default: all, which is 0].
+    #[cfg_attr(feature = "cli", arg(long, value_name = "K"))]
+    pub top_k: Option<usize>,
+    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
+    /// tokens].
+    #[cfg_attr(feature = "cli", arg(long, value_name = "P", allow_negative_numbers = true))]
+    pub top_p: Option<f64>,
+    /// Random seed: the same seed gives the same samples [default: 0].
+    #[cfg_attr(feature = "cli", arg(long, value_name = "S"))]
+    pub seed: Option<u64>,
+}
+
+impl SamplingChanges {
+    /// Returns `defaults` with these changes.
+    pub fn apply(self, defaults: Sampling) -> Sampling {
+        Sampling {
+            temperature: self.temperature.unwrap_or(defaults.temperature),
+            top_k: self.top_k.unwrap_or(defaults.top_k),
+            top_p: self.top_p.unwrap_or(defaults.top_p),
+            seed: self.seed.unwrap_or(defaults.seed),
+        }
     }
 }
 

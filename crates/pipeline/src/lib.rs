@@ -5,7 +5,6 @@
 
 mod align;
 pub mod batches;
-mod changes;
 mod classify;
 pub mod device;
 pub mod documents;
@@ -33,7 +32,6 @@ mod warning;
 mod written;
 
 pub use align::Alignment;
-pub use changes::SearchChanges;
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::app::App;
 use super::desk::Stop;
+use super::fields::named;
 use super::limits::Limits;
 use super::objects::AsObject;
 use super::problem::{Kind, Problem};
@@ -233,7 +234,7 @@ fn problem(path: &str, error: serde_json::Error) -> Problem {
     }
     let message = plain(&error.to_string(), "an object");
     match path {
-        "." => Problem::new(Kind::Invalid, message),
+        "." => Problem { field: named(&message).map(str::to_owned), ..Problem::new(Kind::Invalid, message) },
         path => Problem::field(path, format!("`{path}`: {message}")),
     }
 }

@@ -16,6 +16,7 @@ mod config;
 mod desk;
 mod divided;
 mod documents;
+mod fields;
 mod glossaries;
 mod hosts;
 mod language;
@@ -311,6 +312,7 @@ fn router(app: &Shared) -> Router {
         Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
     let mut description = serde_json::to_value(&description).unwrap_or_default();
     unwrap_lines(&mut description);
+    fields::merge_parts(&mut description);
     let description = description.to_string();
     let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
     let describe = move || async move { (headers, description.clone()) };

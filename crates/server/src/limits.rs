@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
 use attentive_config::MAX_BEAM_WIDTH;
+use attentive_decode::SearchBounds;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -131,6 +132,11 @@ impl Limits {
         let found = time_of(seconds).filter(|found| *found >= INSTANT);
         self.timeout = found.ok_or_else(|| wrong("timeout", POSITIVE_TIMES, &seconds))?;
         Ok(())
+    }
+
+    /// The limits of a search.
+    pub(super) fn of_search(&self) -> SearchBounds {
+        SearchBounds { beam_width: self.beam_width, n_best: 1 + self.alternatives }
     }
 
     /// The number of bytes of the bodies of all requests in progress, and of those of one client.

@@ -89,6 +89,12 @@ impl Problem {
 
     /// An error of the library.
     fn of(kind: Kind, error: &Error) -> Self {
+        if let Error::Config { key, expected, found, .. } = error {
+            let field = key.rsplit('.').next().unwrap_or(key);
+            let message = format!("`{field}`: expected {expected}, found {found}");
+            let hint = error.hint().map(with_fields);
+            return Self { field: Some(field.to_owned()), hint, ..Self::new(kind, message) };
+        }
         Self { hint: error.hint().map(with_fields), ..Self::new(kind, with_fields(error.to_string())) }
     }
 

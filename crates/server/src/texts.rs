@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_decode::{SearchOptions, Strategy};
+use attentive_decode::SearchChanges;
 use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, Translated, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
 use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
@@ -213,19 +213,12 @@ fn read(
         Ok(request)
     };
     let requests = segments().map(request).collect::<Result<Vec<_>, Problem>>()?;
-    let options = options(model.pipeline(), texts.alternatives);
+    let (decode, n_best) = (&model.pipeline().config().decode, 1 + texts.alternatives);
+    // The model's own search, with a wider beam if more translations are requested than it finds.
+    let options = SearchChanges::default().widened(decode, n_best).apply(decode, n_best, None);
+    let options = options.map_err(|error| Problem::invalid(&error))?.unscored();
     let sentences = model.read(&requests, &options, limits)?;
     Ok((documents, sentences))
-}
-
-/// The model's own search options, with a wider beam if more translations are requested than it finds.
-fn options(pipeline: &Pipeline, alternatives: usize) -> SearchOptions {
-    let (decode, n_best) = (&pipeline.config().decode, 1 + alternatives);
-    let width = decode.beam_width.max(n_best);
-    SearchOptions {
-        strategy: Strategy::beam(width, n_best, decode.early_stopping).unscored(),
-        ..decode.into()
-    }
 }
 
 /// The translations of each segment, with an alignment where the markup of the segment needs one and the

@@ -1,8 +1,9 @@
 //! Messages of serde in plain words.
 
 /// Types as serde calls them, and in plain words.
-const TYPES: [(&str, &str); 8] = [
+const TYPES: [(&str, &str); 9] = [
     ("usize", "a whole number, 0 or more"),
+    ("a nonzero usize", "a whole number, 1 or more"),
     ("u64", "a whole number, 0 or more"),
     ("i64", "a whole number"),
     ("f32", "a number"),

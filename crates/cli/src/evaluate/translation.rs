@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
     let (src, references) = processes.agree(doing, test_set(args, pipeline))?;
     let options = || {
         Ok(evaluate::EvaluateOptions {
-            translate: args.search.options(pipeline.config(), 1)?,
+            translate: args.search.options(pipeline.config(), 1, None)?,
             bleu: Bleu { tokenizer: args.tokenize.unwrap_or_default(), ..Bleu::default() },
         })
     };

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
 use attentive_config::Task;
-use attentive_decode::Strategy;
 use attentive_document::{Segmentation, Split};
 use attentive_model::engine::profile::profiled;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -170,14 +169,7 @@ pub(super) struct Args {
 
 impl Args {
     fn options(&self, pipeline: &Pipeline) -> Result<TranslateOptions> {
-        let (config, n_best) = (pipeline.config(), self.n_best.get());
-        let Some(sampling) = self.sampling.sampling() else {
-            return self.search.options(config, n_best);
-        };
-        let mut options = self.search.options(config, 1)?;
-        options.search.strategy = Strategy::Sample { sampling, count: n_best };
-        options.search.check()?;
-        Ok(options)
+        self.search.options(pipeline.config(), self.n_best.get(), self.sampling.sampling()?)
     }
 
     fn style(&self) -> Style {

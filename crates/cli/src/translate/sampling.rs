@@ -1,8 +1,7 @@
 //! Options for sampling translations.
 
-use std::num::NonZeroUsize;
-
-use attentive_decode::Sampling;
+use attentive_base::error::{Error, Result};
+use attentive_decode::SamplingChanges;
 
 /// Options of random translations.
 #[derive(clap::Args)]
@@ -12,31 +11,22 @@ pub(super) struct SamplingArgs {
     /// independently. A sample depends on the seed and on the number of its line.
     #[arg(long, conflicts_with_all = ["beam_width", "constraints"])]
     sample: bool,
-    /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens
-    /// [default: 1].
-    #[arg(long, value_name = "T", requires = "sample", allow_negative_numbers = true)]
-    temperature: Option<f64>,
-    /// Top-k sampling: sample from the K most likely tokens only [default: all].
-    #[arg(long, value_name = "K", requires = "sample")]
-    top_k: Option<NonZeroUsize>,
-    /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
-    /// tokens].
-    #[arg(long, value_name = "P", requires = "sample", allow_negative_numbers = true)]
-    top_p: Option<f64>,
-    /// Random seed: the same seed gives the same samples [default: 0].
-    #[arg(long, value_name = "S", requires = "sample")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    changes: SamplingChanges,
 }
 
 impl SamplingArgs {
     /// The sampling options; `None` to search for translations.
-    pub(super) fn sampling(&self) -> Option<Sampling> {
-        let defaults = Sampling::default();
-        self.sample.then(|| Sampling {
-            temperature: self.temperature.unwrap_or(defaults.temperature),
-            top_k: self.top_k.map_or(defaults.top_k, NonZeroUsize::get),
-            top_p: self.top_p.unwrap_or(defaults.top_p),
-            seed: self.seed.unwrap_or(defaults.seed),
-        })
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for options of sampling without `--sample`.
+    pub(super) fn sampling(&self) -> Result<Option<SamplingChanges>> {
+        if !self.sample && self.changes != SamplingChanges::default() {
+            return Err(Error::usage(
+                "`--temperature`, `--top-k`, `--top-p` and `--seed` have no effect on a search",
+                "add `--sample`, or leave them out",
+            ));
+        }
+        Ok(self.sample.then_some(self.changes))
     }
 }

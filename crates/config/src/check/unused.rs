@@ -5,10 +5,9 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::refuse;
-use crate::schema::{self, KEYS, Kind};
+use crate::schema::{self, KEYS, Kind, fact};
 use crate::show::toml;
 use crate::table::get;
-use crate::usual::has_word;
 use crate::{
     Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind, Units, users,
 };
@@ -70,36 +69,24 @@ pub(crate) fn reasons(key: &str) -> impl Iterator<Item = &'static str> {
 }
 
 fn rules(key: &str) -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().filter(move |(keys, ..)| has_word(keys, key))
+    let needs = fact(schema::of(key), "x-needs").split_whitespace();
+    needs.map(|name| RULES.iter().find(|(known, ..)| *known == name).expect("a rule has this name"))
 }
 
-/// Keys, separated by blanks, whether they have no effect, and the reason.
-type Rule = (&'static str, fn(&Config) -> bool, &'static str);
+/// What keys may need (`x-needs`), whether a configuration lacks it, and how that is said.
+pub(crate) type Rule = (&'static str, fn(&Config) -> bool, &'static str);
 
 /// What decides, besides the family, whether keys have an effect.
-const RULES: &[Rule] = &[
+pub(crate) const RULES: &[Rule] = &[
+    ("transformer", |config| !config.model.has(StackKind::Transformer), "the model has no Transformer stack"),
     (
-        "model.d_ff model.n_heads model.n_kv_heads model.d_head model.attention_dropout \
-         model.activation_dropout model.dropout_position model.norm_position model.final_norm \
-         model.activation model.feed_forward_gate model.feed_forward_bias model.positions \
-         model.position_offset model.rotary_base model.rotary_scaling.kind model.rotary_scaling.factor \
-         model.relative_buckets model.relative_distance model.attention_bias model.attention_scale",
-        |config| !config.model.has(StackKind::Transformer),
-        "the model has no Transformer stack",
-    ),
-    (
-        "model.norm model.norm_epsilon",
+        "transformer_or_embedding_norm",
         |config| !config.model.has(StackKind::Transformer) && !config.model.embedding_norm,
         "the model has no Transformer stack",
     ),
+    ("multi_head_attention", |config| !config.model.attends(), "the model has no multi-head attention"),
     (
-        "model.n_heads model.n_kv_heads model.d_head model.attention_dropout model.attention_bias \
-         model.attention_scale",
-        |config| !config.model.attends(),
-        "the model has no multi-head attention",
-    ),
-    (
-        "model.positions",
+        "positions_in_self_attention",
         |config| {
             let positions = config.model.positions;
             let is_relative = positions.are_relative() || positions == Positions::Rotary;
@@ -108,43 +95,38 @@ const RULES: &[Rule] = &[
         "`model.positions` is `rotary` or `relative`, which need self-attention, and the model has none",
     ),
     (
-        "model.relative_buckets model.relative_distance",
+        "relative_positions",
         |config| !config.model.positions.are_relative() || !config.model.self_attends(),
         "`model.positions` is not `relative`",
     ),
     (
-        "model.rotary_base model.rotary_scaling.kind model.rotary_scaling.factor",
+        "rotary_positions",
         |config| config.model.positions != Positions::Rotary || !config.model.self_attends(),
         "`model.positions` is not `rotary`",
     ),
     (
-        "model.rotary_scaling.low_frequency_factor model.rotary_scaling.high_frequency_factor \
-         model.rotary_scaling.original_len",
+        "llama3",
         |config| config.model.rotary_scaling.kind != RotaryScalingKind::Llama3,
         "`model.rotary_scaling.kind` is not `llama3`",
     ),
     (
-        "model.position_offset",
+        "learned_positions",
         |config| !config.model.positions.are_learned(),
         "`model.positions` is not `learned`",
     ),
     (
-        "model.d_decoder_ff model.n_decoder_heads",
+        "transformers",
         |config| config.model.has(StackKind::Recurrent),
         "encoder and decoder are not both Transformer stacks",
     ),
     (
-        "model.decoder_mixing",
+        "transformer_decoder",
         |config| decoder_is(config, StackKind::Recurrent),
         "the model has no Transformer decoder",
     ),
+    ("recurrent", |config| !config.model.has(StackKind::Recurrent), "the model has no recurrent stack"),
     (
-        "model.recurrent.cell model.recurrent.d_hidden",
-        |config| !config.model.has(StackKind::Recurrent),
-        "the model has no recurrent stack",
-    ),
-    (
-        "model.recurrent.bidirectional",
+        "recurrent_encoder",
         |config| {
             let encoder = config.model.family.encoder();
             encoder.is_some_and(|encoder| encoder.stack == StackKind::Transformer)
@@ -152,56 +134,49 @@ const RULES: &[Rule] = &[
         "the model has no recurrent encoder",
     ),
     (
-        "model.recurrent.attention model.recurrent.readout",
+        "recurrent_decoder",
         |config| decoder_is(config, StackKind::Transformer),
         "the model has no recurrent decoder",
     ),
     (
-        "model.source_first model.source_last",
+        "source_tokens",
         |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
         "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it \
          labels",
     ),
+    ("tokens", |config| config.model.family.d_input().is_some(), "the model reads vectors"),
     (
-        "model.word_pieces model.scale_embeddings",
-        |config| config.model.family.d_input().is_some(),
-        "the model reads vectors",
-    ),
-    (
-        "model.decoder_start_token",
+        "start_token",
         |config| config.data.units == Units::Stream,
         "`data.units` is `stream`, and windows of a stream have no start token",
     ),
     (
-        "data.drop_repeated",
+        "lines",
         |config| config.data.units == Units::Stream,
         "`data.units` is `stream`, and a stream is not divided into lines",
     ),
     (
-        "tokenizer.special.pad tokenizer.special.unk tokenizer.special.bos tokenizer.special.eos \
-         tokenizer.special.mask",
+        "given_vocabulary",
         |config| config.model.from.is_none() && config.tokenizer.from.is_none(),
         "the vocabulary is learned, and only vocabularies that are given have other special tokens",
     ),
     (
-        "tokenizer.special.unknown_from",
+        "imported_vocabulary",
         |config| config.model.from.is_none(),
         "`model.from` is not set, and only imported vocabularies have such tokens",
     ),
     (
-        "tokenizer.kind tokenizer.vocab_size tokenizer.min_frequency tokenizer.lowercase \
-         tokenizer.normalization tokenizer.split_punctuation tokenizer.split_digits \
-         tokenizer.split_by_script tokenizer.sample_lines",
+        "learned_vocabulary",
         |config| config.tokenizer.from.is_some(),
         "`tokenizer.from` names a tokenizer that is taken as it is",
     ),
     (
-        "tokenizer.split_punctuation tokenizer.split_digits tokenizer.split_by_script",
+        "subwords",
         |config| matches!(config.tokenizer.kind, TokenizerKind::Word | TokenizerKind::Char),
         "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
     ),
     (
-        "train.optimizer.beta1 train.optimizer.beta2 train.optimizer.epsilon",
+        "adam",
         |config| config.train.optimizer.kind == OptimizerKind::Sgd,
         "`train.optimizer.kind` is `sgd`, and SGD has no such value",
     ),

@@ -1,8 +1,11 @@
 //! Keys without effect.
 
+use std::collections::BTreeSet;
+
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::Config;
 use crate::range::Range;
+use crate::schema::KEYS;
 
 #[test]
 fn unused_keys_are_refused() {
@@ -149,4 +152,27 @@ fn zero_stands_for_the_default() {
     for key in "n_kv_heads d_head d_decoder_ff n_decoder_heads".split(' ') {
         assert!(Range::of(&format!("model.{key}")).contains(0.0), "{key}");
     }
+}
+
+/// Every fact at a key is one of those that [`crate::schema::fact`] lists, with a value that it lists, and
+/// every rule belongs to a key.
+#[test]
+fn facts_at_keys_are_known() {
+    let mut needed = BTreeSet::new();
+    for key in KEYS.iter() {
+        for (name, value) in key.schema.as_object().unwrap().iter().filter(|(name, _)| name.starts_with("x-"))
+        {
+            let value = value.as_str().unwrap();
+            match name.as_str() {
+                "x-also" => assert!(!value.is_empty(), "{}", key.path),
+                "x-needs" => needed.extend(value.split(' ')),
+                "x-task" => assert_eq!(value, "translate", "{}", key.path),
+                "x-resume" => assert!(["free", "kept"].contains(&value), "{}", key.path),
+                _ => panic!("{}: {name}", key.path),
+            }
+        }
+    }
+    let rules: BTreeSet<&str> = crate::check::unused::RULES.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(needed, rules);
+    assert!(!Config::json_schema().to_string().contains("x-"));
 }

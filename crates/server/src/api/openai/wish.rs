@@ -1,6 +1,6 @@
 //! The generation options of a request.
 
-use attentive_decode::{SampleOptions, Sampling};
+use attentive_decode::{SampleOptions, Sampling, SamplingChanges};
 use attentive_pipeline::GenerateOptions;
 use serde::Deserialize;
 
@@ -89,8 +89,9 @@ impl Wish {
             );
             return Err(Problem::field(self.tokens_field, problem));
         }
+        let sampling = self.sampling().apply(Sampling::default());
         let options = GenerateOptions {
-            sample: SampleOptions { sampling: self.sampling(), number: 0, max_new_tokens: new_tokens },
+            sample: SampleOptions { sampling, number: 0, max_new_tokens: new_tokens },
             stop: stop.into(),
         };
         options.check().map_err(|error| Problem::invalid(&error))?;
@@ -98,12 +99,8 @@ impl Wish {
     }
 
     /// The sampling options.
-    pub(super) fn sampling(&self) -> Sampling {
-        Sampling {
-            temperature: self.temperature.unwrap_or(1.0),
-            top_p: self.top_p.unwrap_or(1.0),
-            seed: self.seed.map_or_else(random, i64::cast_unsigned),
-            ..Sampling::default()
-        }
+    pub(super) fn sampling(&self) -> SamplingChanges {
+        let seed = self.seed.map_or_else(random, i64::cast_unsigned);
+        SamplingChanges { temperature: self.temperature, top_k: None, top_p: self.top_p, seed: Some(seed) }
     }
 }

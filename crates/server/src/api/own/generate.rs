@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_config::Task;
-use attentive_decode::{Ending, SampleOptions, Sampling};
+use attentive_decode::{Ending, SampleOptions};
 use attentive_pipeline::service::{Client, Continuation, Service};
 use attentive_pipeline::{GenerateOptions, Generation, Prefix, Prompt};
 use axum::body::Bytes;
@@ -18,6 +18,7 @@ use crate::api::reply;
 use crate::app::{Shared, Strings};
 use crate::body::json;
 use crate::desk::Stop;
+use crate::fields::SamplingFields;
 use crate::limits::Limits;
 use crate::models::{Model, check_tokens};
 use crate::problem::Problem;
@@ -34,14 +35,6 @@ pub(super) struct Generate {
     prompt: Option<String>,
     /// The exact tokens to continue, spelled as in the vocabulary, instead of the text.
     prompt_tokens: Option<Vec<String>>,
-    /// Divisor of the logits; 0 always takes the most likely token [default: 0.8].
-    temperature: Option<f64>,
-    /// Number of most likely tokens to sample from [default: all].
-    top_k: Option<usize>,
-    /// Probability mass of the most likely tokens to sample from [default: 1].
-    top_p: Option<f64>,
-    /// The same seed gives the same text [default: 0].
-    seed: Option<u64>,
     /// Maximum number of tokens of the continuation [default: 500].
     max_new_tokens: Option<usize>,
     /// Strings before which the continuation ends.
@@ -50,6 +43,9 @@ pub(super) struct Generate {
     /// Whether to stream the text while it is generated.
     #[serde(default)]
     stream: bool,
+    #[serde(flatten)]
+    #[schema(inline)]
+    sampling: SamplingFields,
 }
 
 /// A continuation.
@@ -162,12 +158,7 @@ impl Generate {
             );
             return Err(Problem::field("max_new_tokens", problem));
         }
-        let sampling = Sampling {
-            temperature: self.temperature.unwrap_or(defaults.sampling.temperature),
-            top_k: self.top_k.unwrap_or(defaults.sampling.top_k),
-            top_p: self.top_p.unwrap_or(defaults.sampling.top_p),
-            seed: self.seed.unwrap_or(defaults.sampling.seed),
-        };
+        let sampling = self.sampling.0.apply(defaults.sampling);
         let options = GenerateOptions {
             sample: SampleOptions { sampling, number: 0, max_new_tokens: new_tokens },
             stop: std::mem::take(&mut self.stop).into(),

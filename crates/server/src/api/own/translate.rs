@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use attentive_config::{DecodeConfig, Task};
-use attentive_decode::{Sampling, SearchOptions, Strategy};
+use attentive_config::Task;
+use attentive_decode::SearchOptions;
 use attentive_document::{Segmentation, Split};
 use attentive_pipeline::service::Service;
 use attentive_pipeline::{Demands, Pipeline, Prefix};
@@ -18,9 +18,9 @@ use crate::app::{Shared, Strings};
 use crate::body::json;
 use crate::desk::Stop;
 use crate::divided::Divided;
+use crate::fields::{Fields, Object, SamplingObject, SearchFields};
 use crate::limits::Limits;
 use crate::models::Model;
-use crate::objects::only_as_object;
 use crate::problem::Problem;
 use crate::sse;
 use crate::visit::Visit;
@@ -33,8 +33,6 @@ pub(super) struct Translate {
     model: Option<String>,
     /// The text, or texts.
     text: OneOrMany,
-    /// Hypotheses kept at each decoding step; 1 is greedy search [default: the model's].
-    beam_width: Option<usize>,
     /// Number of translations of each text [default: 1].
     n_best: Option<usize>,
     /// Whether to translate each sentence of a text separately; if not, each text is read as one line
@@ -53,44 +51,16 @@ pub(super) struct Translate {
     #[serde(default)]
     phrases: Vec<String>,
     /// Samples translations instead of searching for the most likely ones.
-    sampling: Option<Draw>,
-    /// Maximum number of tokens of a translation [default: the model's limit].
-    max_new_tokens: Option<usize>,
+    sampling: Option<SamplingObject>,
     /// Whether to return word alignments.
     #[serde(default)]
     alignments: bool,
     /// Whether to stream translations while they are generated.
     #[serde(default)]
     stream: bool,
-}
-
-/// Sampling options.
-#[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
-#[serde(remote = "Self")]
-#[serde(deny_unknown_fields)]
-pub(super) struct Draw {
-    /// Divisor of the logits [default: 1].
-    temperature: Option<f64>,
-    /// Number of most likely tokens to sample from [default: all].
-    top_k: Option<usize>,
-    /// Probability mass of the most likely tokens to sample from [default: 1].
-    top_p: Option<f64>,
-    /// The same seed gives the same translations [default: 0].
-    seed: Option<u64>,
-}
-
-only_as_object!(Draw);
-
-impl From<Draw> for Sampling {
-    fn from(draw: Draw) -> Self {
-        let defaults = Self::default();
-        Self {
-            temperature: draw.temperature.unwrap_or(defaults.temperature),
-            top_k: draw.top_k.unwrap_or(defaults.top_k),
-            top_p: draw.top_p.unwrap_or(defaults.top_p),
-            seed: draw.seed.unwrap_or(defaults.seed),
-        }
-    }
+    #[serde(flatten)]
+    #[schema(inline)]
+    search: SearchFields,
 }
 
 /// The response.
@@ -147,17 +117,12 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
 
 impl Translate {
     fn options(&self, app: &Shared, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
-        let decode = &pipeline.config().decode;
-        let defaults = SearchOptions::from(decode);
-        let options = SearchOptions {
-            strategy: self.strategy(&app.config.limits, decode)?,
-            max_new_tokens: self.max_new_tokens.unwrap_or(defaults.max_new_tokens),
-            ..defaults
-        };
-        if options.max_new_tokens == 0 {
-            return Err(Problem::field("max_new_tokens", "translations need at least 1 token"));
-        }
-        options.check().map_err(|error| Problem::invalid(&error))?;
+        let (decode, n_best) = (&pipeline.config().decode, self.n_best.unwrap_or(1));
+        let Fields(search) = self.search;
+        let sampling = self.sampling.map(|Object(sampling)| sampling);
+        let options = search.within(decode, n_best, app.config.limits.of_search());
+        let options = options.and_then(|()| search.apply(decode, n_best, sampling));
+        let options = options.map_err(|error| Problem::invalid(&error))?;
         if self.alignments {
             // Refuses a model without attention before anything is translated.
             pipeline.align::<&str>(&[]).map_err(|error| Problem::invalid(&error))?;
@@ -180,26 +145,6 @@ impl Translate {
         let split = if self.split_sentences { Split::Sentences } else { Split::Nowhere };
         let how = Segmentation { keep_placeables, ..pipeline.segmentation(split) };
         Ok((self.split_sentences || keep_placeables).then_some(how))
-    }
-
-    fn strategy(&self, limits: &Limits, decode: &DecodeConfig) -> Result<Strategy, Problem> {
-        let (n_best, most) = (self.n_best.unwrap_or(1), 1 + limits.alternatives);
-        if n_best > most {
-            let problem =
-                format!("{n_best} translations of a text requested; the server allows at most {most}");
-            return Err(Problem::field("n_best", problem));
-        }
-        // The model's own search may be wider.
-        let widest = limits.beam_width.max(decode.beam_width);
-        let width = self.beam_width.unwrap_or(decode.beam_width);
-        if width > widest {
-            let problem = format!("a beam width of {width} requested; the server allows at most {widest}");
-            return Err(Problem::field("beam_width", problem));
-        }
-        Ok(match self.sampling {
-            Some(sampling) => Strategy::Sample { sampling: sampling.into(), count: n_best },
-            None => Strategy::beam(width, n_best, decode.early_stopping),
-        })
     }
 
     /// The texts, and the constraints on their translations.

@@ -1,8 +1,9 @@
 //! Conversations with translation models: the last message is translated.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use attentive_decode::{SearchOptions, Strategy};
+use attentive_decode::{SearchChanges, SearchOptions};
 use attentive_document::{self as document, Split};
 use attentive_pipeline::service::{Client, Service};
 use attentive_pipeline::{Demands, Translation, joined};
@@ -88,26 +89,16 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
         let problem = "translations have no stop strings";
         return Err(Problem::field("stop", problem));
     }
-    if wanted.new_tokens == Some(0) {
+    let max_new_tokens = wanted.new_tokens.map(|most| {
         let problem = "translations need at least 1 token";
-        return Err(Problem::field(wanted.wish.tokens_field, problem));
-    }
+        NonZeroUsize::new(most).ok_or_else(|| Problem::field(wanted.wish.tokens_field, problem))
+    });
     let decode = &model.pipeline().config().decode;
-    let defaults = SearchOptions::from(decode);
-    let drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
-    let strategy = if drawn {
-        Strategy::Sample { sampling: wanted.wish.sampling(), count: copies }
-    } else {
-        let width = decode.beam_width.max(copies);
-        Strategy::beam(width, copies, decode.early_stopping).unscored()
-    };
-    let options = SearchOptions {
-        strategy,
-        max_new_tokens: wanted.new_tokens.unwrap_or(defaults.max_new_tokens),
-        ..defaults
-    };
-    options.check().map_err(|error| Problem::invalid(&error))?;
-    Ok(options)
+    let search = SearchChanges { max_new_tokens: max_new_tokens.transpose()?, ..SearchChanges::default() };
+    let is_drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
+    let sampling = is_drawn.then(|| wanted.wish.sampling());
+    let options = search.widened(decode, copies).apply(decode, copies, sampling);
+    Ok(options.map_err(|error| Problem::invalid(&error))?.unscored())
 }
 
 /// Returns the translation of the last message.

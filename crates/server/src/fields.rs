@@ -1,0 +1,148 @@
+//! Options of the library as fields of a request.
+
+use std::borrow::Cow;
+
+use attentive_decode::{SamplingChanges, SearchChanges};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::objects::AsObject;
+
+/// The fields of `T` among those of a request, with `#[serde(flatten)]`. Errors name the field, which serde
+/// forgets there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fields<T>(pub(super) T);
+
+/// The fields of `T` as an object within a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<T>(pub(super) T);
+
+/// The options of a search among others.
+pub(super) type SearchFields = Fields<SearchChanges>;
+
+/// The options of sampling among others.
+pub(super) type SamplingFields = Fields<SamplingChanges>;
+
+/// The options of sampling.
+pub(super) type SamplingObject = Object<SamplingChanges>;
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        serde_path_to_error::deserialize(from).map(Self).map_err(|error| {
+            let path = error.path().to_string();
+            D::Error::custom(format!("`{path}`: {}", error.into_inner()))
+        })
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        T::deserialize(AsObject(from)).map(Self)
+    }
+}
+
+/// The field at the beginning of an error about [`Fields`].
+pub(super) fn named(message: &str) -> Option<&str> {
+    let (name, _) = message.strip_prefix('`')?.split_once("`: ")?;
+    (!name.contains('`')).then_some(name)
+}
+
+impl<T: JsonSchema> PartialSchema for Fields<T> {
+    fn schema() -> RefOr<Schema> {
+        schema::<T>()
+    }
+}
+
+impl<T: JsonSchema> ToSchema for Fields<T> {
+    fn name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+}
+
+impl<T: JsonSchema> PartialSchema for Object<T> {
+    fn schema() -> RefOr<Schema> {
+        schema::<T>()
+    }
+}
+
+impl<T: JsonSchema> ToSchema for Object<T> {
+    fn name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+}
+
+/// The schema of a struct, which is also one of OpenAPI's.
+fn schema<T: JsonSchema>() -> RefOr<Schema> {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = Value::from(settings.into_generator().into_root_schema_for::<T>());
+    without_constants(&mut schema);
+    serde_json::from_value(schema).expect("a schema of OpenAPI")
+}
+
+/// Writes constants as lists of one value, which is how utoipa knows them.
+fn without_constants(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(value) = map.remove("const") {
+                map.insert("enum".into(), Value::Array(vec![value]));
+            }
+            for name in ["$schema", "title", "format"] {
+                map.remove(name);
+            }
+            map.values_mut().for_each(without_constants);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_constants),
+        _ => {}
+    }
+}
+
+/// Merges the parts of each object that `#[serde(flatten)]` divides in a description of the API: no object
+/// fits two parts that both refuse further fields.
+pub(super) fn merge_parts(description: &mut Value) {
+    match description {
+        Value::Object(map) => {
+            map.values_mut().for_each(merge_parts);
+            if let Some(merged) = map.get("allOf").and_then(merged) {
+                map.remove("allOf");
+                map.extend(merged);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(merge_parts),
+        _ => {}
+    }
+}
+
+/// The object that consists of these `parts`; `None` if they are something else.
+fn merged(parts: &Value) -> Option<Map<String, Value>> {
+    let parts = parts.as_array()?.iter().map(Value::as_object).collect::<Option<Vec<_>>>()?;
+    let (rest, own) = (parts.split_last()?.1, parts.last()?);
+    let mut merged = (*own).clone();
+    let properties = merged.get_mut("properties")?.as_object_mut()?;
+    for part in rest {
+        properties.extend(part.get("properties")?.as_object()?.clone());
+    }
+    Some(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_field() {
+        for (message, expected) in [
+            ("`beam_width`: invalid type: string \"5\", expected usize", Some("beam_width")),
+            ("unknown field `x`", None),
+            ("`a` or `b`: c", None),
+            ("", None),
+        ] {
+            assert_eq!(named(message), expected);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+"""Writes `attentive/_options.py`: the types of the library's options, from their schemas.
+
+Run it with the package installed; with `--check`, it only says whether the file is as it should be.
+"""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+from attentive import _attentive
+
+WIDTH = 118
+FILE = Path(__file__).parent / "attentive" / "_options.py"
+BEGINNING = '''\
+"""The types of the library's options. `options.py` writes this file."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+'''
+TYPES = {"integer": "int", "number": "float", "boolean": "bool", "string": "str"}
+
+
+def sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
+def docstring(text: str, indent: str) -> str:
+    lines = textwrap.wrap(f'"""{text}"""', WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join(lines)
+
+
+def choices(schema: dict) -> list[str] | None:
+    """The values of a schema that allows only some strings."""
+    for part in schema.get("anyOf", [schema]):
+        if "oneOf" in part:
+            return [choice["const"] for choice in part["oneOf"]]
+        if "enum" in part:
+            return part["enum"]
+    return None
+
+
+def of(schema: dict) -> str:
+    """The type of an option."""
+    values = choices(schema)
+    if values:
+        return f"Literal[{', '.join(json.dumps(value) for value in values)}] | None"
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return " | ".join([TYPES[kind] for kind in kinds if kind != "null"] + ["None"])
+
+
+def written() -> str:
+    text = BEGINNING
+    for name, schema in json.loads(_attentive.schemas()):
+        text += f"\n\nclass {name}(TypedDict, total=False):\n"
+        text += docstring(sentence(schema["description"]), "    ") + "\n\n"
+        for option, about in schema["properties"].items():
+            text += f"    {option}: {of(about)}\n"
+            text += docstring(sentence(about["description"]), "    ") + "\n"
+    return text
+
+
+if __name__ == "__main__":
+    if "--check" not in sys.argv:
+        FILE.write_text(written())
+    elif FILE.read_text() != written():
+        sys.exit(f"{FILE} is not what `python options.py` writes")
