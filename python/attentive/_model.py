@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypedDict, overload
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from . import _attentive
 from ._loaded import CachePrecision, Precision, Texts, by_rule, checked, warn
 from ._options import Sampling
+from ._search import sampling
 from ._results import Filled, Generation, Guess, Label, LabelScore, Tagged, TaggedToken
 from ._translator import Translator
 
@@ -131,6 +133,11 @@ class Model(Translator):
         generation.ending, generation.warnings = ending, warnings
         return generation
 
+    def _answers(self, task: str, first: int, texts: list[str], top: int = 1) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(_attentive.answers(self._native, task, first, checked(first, texts), top))
+        warn(first, (answer["warnings"] for answer in found))
+        return found
+
     @overload
     def fill(self, texts: str, top: int = 5) -> Filled: ...  # type: ignore[overload-overlap]
     @overload
@@ -154,12 +161,10 @@ class Model(Translator):
         """
 
         def work(first: int, chunk: list[str]) -> Iterator[Filled]:
-            found = _attentive.fill(self._native, checked(first, chunk), top)
-            warn(first, (warnings for *_, warnings in found))
-            for text, gaps, warnings in found:
-                filled = Filled(text)
-                filled.gaps = [[Guess(token, share, joined) for token, joined, share in gap] for gap in gaps]
-                filled.warnings = warnings
+            for answer in self._answers("fill", first, chunk, top):
+                filled = Filled(answer["text"])
+                filled.gaps = [[Guess(**guess) for guess in gap] for gap in answer["gaps"]]
+                filled.warnings = answer["warnings"]
                 yield filled
 
         return by_rule(texts, work, batch_size=1)
@@ -184,11 +189,9 @@ class Model(Translator):
         """
 
         def work(first: int, chunk: list[str]) -> Iterator[Tagged]:
-            found = _attentive.tag(self._native, first, checked(first, chunk))
-            warn(first, (warnings for *_, warnings in found))
-            for tokens, tags, unknown, warnings in found:
-                tagged = Tagged(map(TaggedToken, tokens, tags))
-                tagged.unknown, tagged.warnings = unknown, warnings
+            for answer in self._answers("tag", first, chunk):
+                tagged = Tagged(map(TaggedToken, answer["tokens"], answer["tags"]))
+                tagged.unknown, tagged.warnings = answer["unknown"], answer["warnings"]
                 yield tagged
 
         return by_rule(texts, work, batch_size=LINES)
@@ -215,13 +218,11 @@ class Model(Translator):
         """
 
         def work(first: int, chunk: list[str]) -> Iterator[Label]:
-            found = _attentive.classify(self._native, first, checked(first, chunk), top)
-            warn(first, (warnings for _, warnings in found))
-            for labels, warnings in found:
-                name, probability = labels[0] if labels else ("", float("nan"))
-                label = Label(name)
-                label.probability, label.labels = probability, [LabelScore(*one) for one in labels]
-                label.warnings = warnings
+            for answer in self._answers("classify", first, chunk, top):
+                label = Label(answer["label"] or "")
+                label.labels = [LabelScore(**one) for one in answer["labels"]]
+                label.probability = label.labels[0].probability if label.labels else float("nan")
+                label.warnings = answer["warnings"]
                 yield label
 
         return by_rule(texts, work, batch_size=LINES)

@@ -38,7 +38,7 @@ mod _attentive {
     #[pymodule_export]
     use super::generation::generate;
     #[pymodule_export]
-    use super::labels::{classify, embed, fill, tag};
+    use super::labels::{answers, embed};
     #[pymodule_export]
     use super::metrics::{paired, score, sentence_scores};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use attentive::config::{Config, CorpusSource};
+use attentive::config::{Config, CorpusFormat, CorpusSource};
 use attentive::data::{self, Form};
 use attentive::random::Random;
 use attentive::text::Tokenizers;
@@ -83,8 +83,8 @@ fn damaged_corpora_are_refused_or_read() {
         (r#"{"text": "a b", "label": "x"}"#, Form::Labeled),
     ];
     let tsv = [("a b\tc", Form::Translations), ("a b\tX Y", Form::TaggedTokens), ("x\ta b", Form::Labeled)];
-    let json = json.map(|(line, form)| (line, form, CorpusSource::Jsonl(path.clone())));
-    let tsv = tsv.map(|(line, form)| (line, form, CorpusSource::Tsv(path.clone())));
+    let json = json.map(|(line, form)| (line, form, CorpusSource::file(CorpusFormat::Jsonl, path.clone())));
+    let tsv = tsv.map(|(line, form)| (line, form, CorpusSource::file(CorpusFormat::Tsv, path.clone())));
     for (stream, (line, form, source)) in (0..).zip(json.into_iter().chain(tsv)) {
         try_all(&format!("{line}\n").repeat(4), stream, |bytes| {
             fs::write(&path, bytes).unwrap();
@@ -100,7 +100,7 @@ fn damaged_corpora_are_refused_or_read() {
 fn damaged_texts_are_refused_or_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
-    let source = CorpusSource::Text(path.clone());
+    let source = CorpusSource::file(CorpusFormat::Text, path.clone());
     for (stream, form) in [(20, Form::Lines), (21, Form::Stream)] {
         try_all("a b é\n\nc\r\n", stream, |bytes| {
             fs::write(&path, bytes).unwrap();

@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 
 use attentive_base::error::Result;
 use attentive_config::Task;
-use attentive_pipeline::{Classified, LabelScore, Pipeline};
-use serde::Serialize;
+use attentive_pipeline::{LabelScore, Pipeline, TextAnswer};
 
 use super::input::Lines;
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
@@ -21,7 +20,7 @@ Examples:
 Input and output:
   Each input line is a text, each output line its label; a blank line gives an empty line. With `--top`, each line holds the \
 most likely labels, each followed by its probability, separated by tabs. With `--json`, each line is an object with `text`, \
-`label` (`null` for a blank line) and `labels`, a list of objects with `label` and `probability`. The probabilities of all \
+`label` (`null` for a blank line), `labels`, a list of objects with `label` and `probability`, and `warnings`. The probabilities of all \
 labels of the model sum to 1.
   A labeled file (`label TAB text`) is not an input, since its labels would be read as text: `attentive evaluate MODEL --tsv \
 FILE` measures the model with it, and `cut -f2 FILE` writes its texts.";
@@ -38,21 +37,6 @@ pub(super) struct Args {
     /// Write one JSON object per line, with the probabilities of the N most likely labels [default: all].
     #[arg(long)]
     json: bool,
-}
-
-/// A text as JSON.
-#[derive(Serialize)]
-struct Line<'a> {
-    text: &'a str,
-    label: Option<&'a str>,
-    labels: Vec<Scored<'a>>,
-}
-
-/// A label as JSON.
-#[derive(Serialize)]
-struct Scored<'a> {
-    label: &'a str,
-    probability: f64,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -78,15 +62,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
             known = None;
         }
         let classified = pipeline.classify(first_line, &lines, count)?;
-        for (text, Classified { labels, warnings, .. }) in lines.iter().zip(&classified) {
-            message::warnings(warnings);
+        for (text, found) in lines.iter().zip(classified) {
+            message::warnings(&found.warnings);
             if args.json {
-                out.json_line(&Line::new(text, labels))?;
+                out.json_line(&TextAnswer::Classify(text, found))?;
             } else if args.top.is_some() {
-                let columns: Vec<String> = labels.iter().map(column).collect();
+                let columns: Vec<String> = found.labels.iter().map(column).collect();
                 out.line(columns.join("\t"))?;
             } else {
-                out.line(labels.first().map_or("", |best| &best.label))?;
+                out.line(found.labels.first().map_or("", |best| &best.label))?;
             }
         }
         out.flush()?;
@@ -113,16 +97,4 @@ fn labeled(input: &Lines, first_line: usize, lines: &[String], labels: &[String]
 /// A label and its probability, separated by a tab.
 fn column(LabelScore { label, probability }: &LabelScore) -> String {
     format!("{label}\t{probability:.4}")
-}
-
-impl<'a> Line<'a> {
-    fn new(text: &'a str, labels: &'a [LabelScore]) -> Self {
-        let scored =
-            |LabelScore { label, probability }: &'a LabelScore| Scored { label, probability: *probability };
-        Self {
-            text,
-            label: labels.first().map(|best| best.label.as_str()),
-            labels: labels.iter().map(scored).collect(),
-        }
-    }
 }

@@ -1,8 +1,7 @@
 //! `attentive embed`: computes a vector for each text.
 
 use attentive_base::error::Result;
-use attentive_pipeline::Pipeline;
-use serde::Serialize;
+use attentive_pipeline::{Pipeline, TextAnswer};
 
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
@@ -13,7 +12,7 @@ Examples:
   echo 'Ein Mann fährt Rad.' | attentive embed runs/multi30k-mlm
 
 Output:
-  One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...]}. The vector is the average of \
+  One JSON object for each line of the input: {\"text\": \"...\", \"vector\": [...], \"warnings\": [...]}. The vector is the average of \
 the encoder's outputs at the text's tokens, excluding `</s>`; it is `null` for a blank line.
   The encoder may be part of a masked language model, a classifier or a translation model, or it may be imported \
 alone, as from Sentence Transformers (`family = \"encoder\"`). Then the model's own settings (`model.pooling`, \
@@ -27,13 +26,6 @@ pub(super) struct Args {
     lines: LinesArgs,
 }
 
-/// A line of the output.
-#[derive(Serialize)]
-struct Line<'a> {
-    text: &'a str,
-    vector: Option<&'a [f32]>,
-}
-
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.lines.model.dir()?;
     let pipeline = Pipeline::load(&dir)?;
@@ -45,10 +37,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
             return out.finish().map(drop);
         };
         let embedded = pipeline.embed(first_line, &lines)?;
-        for (text, embedded) in lines.iter().zip(&embedded) {
+        for (text, embedded) in lines.iter().zip(embedded) {
             message::warnings(&embedded.warnings);
-            let vector = embedded.vector.as_deref();
-            out.json_line(&Line { text, vector })?;
+            out.json_line(&TextAnswer::Embed(text, embedded))?;
         }
         out.flush()?;
     }

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
-use attentive_pipeline::{Filled, Guess, Pipeline, Warning};
+use attentive_pipeline::{Filled, Pipeline, TextAnswer, Warning};
 use attentive_text::{Joint, MASK};
-use serde::Serialize;
 
 use super::input::{self, Lines};
 use super::message;
@@ -25,8 +24,8 @@ Output:
 tab-separated columns: the number of the gap, counted from 1; the probability; and the token. `##` before a token means that \
 it continues the preceding word. Imported models may spell `<mask>` differently, such as `[MASK]`; both are read. Each gap is \
 one token, predicted while all other gaps are still masked. A blank line gives a blank line.
-  With `--json`, each text gives one object: `input`; `text`, the filled text; and `gaps`, which holds for each gap a list of \
-objects with `token`, `joined` (true if the token continues the preceding word), and `probability`.";
+  With `--json`, each text gives one object: `input`; `text`, the filled text; `gaps`, which holds for each gap a list of \
+objects with `token`, `joined` (true if the token continues the preceding word), and `probability`; and `warnings`.";
 
 /// Predict the most likely tokens for each `<mask>` in a text.
 #[derive(clap::Args)]
@@ -45,28 +44,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A filled text as JSON.
-#[derive(Serialize)]
-struct Answer<'a> {
-    input: &'a str,
-    text: &'a str,
-    gaps: Vec<Vec<Token<'a>>>,
-}
-
-/// A guess as JSON.
-#[derive(Serialize)]
-struct Token<'a> {
-    token: &'a str,
-    joined: bool,
-    probability: f64,
-}
-
-impl<'a> From<&'a Guess> for Token<'a> {
-    fn from(guess: &'a Guess) -> Self {
-        Self { token: &guess.text, joined: guess.joint == Joint::None, probability: guess.probability }
-    }
-}
-
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(args.model.dir()?)?;
     let mut out = Output::stdout();
@@ -74,24 +51,21 @@ pub(super) fn run(args: &Args) -> Result<()> {
         let filled = pipeline.fill(text, args.top.get());
         let filled = filled.map_err(|error| meant_as_file(error, text))?;
         message::warnings(&filled.warnings);
-        return write(text, &filled, args.json, &mut out);
+        return write(text, filled, args.json, &mut out);
     }
     pipeline.require(Task::Fill)?;
     let mut input = input::open(None)?;
     while let Some(lines) = input.next_chunk(1)? {
         for text in &lines {
             let filled = fill_line(&pipeline, text, args.top.get(), &input)?;
-            write(text, &filled, args.json, &mut out)?;
+            write(text, filled, args.json, &mut out)?;
         }
     }
     Ok(())
 }
 
-/// Fills the line just read from `input`; a blank line has no gaps.
+/// Fills the line just read from `input`.
 fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Result<Filled> {
-    if text.trim().is_empty() {
-        return Ok(Filled::default());
-    }
     let place = format!("{}, line {}", input.path().display(), input.count());
     let filled = pipeline.fill(text, top).map_err(|error| error.about(place))?;
     let on_line = |warning: &Warning| warning.clone().on_line(input.count());
@@ -110,16 +84,11 @@ fn meant_as_file(error: Error, text: &str) -> Error {
     }
 }
 
-fn write(input: &str, filled: &Filled, json: bool, out: &mut Output) -> Result<()> {
+fn write(input: &str, filled: Filled, json: bool, out: &mut Output) -> Result<()> {
     if json {
-        let gaps = filled.gaps.iter();
-        out.json_line(&Answer {
-            input,
-            text: &filled.text,
-            gaps: gaps.map(|gap| gap.iter().map(Token::from).collect()).collect(),
-        })?;
+        out.json_line(&TextAnswer::Fill(input, filled))?;
     } else {
-        write_text(filled, out)?;
+        write_text(&filled, out)?;
     }
     out.flush()
 }

@@ -3,8 +3,7 @@
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_data as data;
-use attentive_pipeline::{Pipeline, Warning};
-use serde::Serialize;
+use attentive_pipeline::{Pipeline, TextAnswer, Warning};
 
 use super::input::Lines;
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
@@ -29,18 +28,10 @@ as most imported ones do, gives a word the tag of its first subword.";
 pub(super) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data; for vectors
-    /// only `tags`.
+    /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data (for vectors
+    /// only `tags`), the number of tokens that are `unknown`, and `warnings`.
     #[arg(long)]
     json: bool,
-}
-
-/// A line as JSON.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<&'a [String]>,
-    tags: &'a [String],
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -62,15 +53,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
                 pipeline.tag_vectors(first_line, &vectors)?
             }
         };
-        for line in &tagged {
+        for line in tagged {
             message::warnings(&line.warnings);
             unknown += line.unknown;
-            tokens += line.tokens.len();
+            tokens += line.tokens.as_ref().map_or(0, Vec::len);
             if args.json {
-                out.json_line(&Line {
-                    tokens: d_input.is_none().then_some(&line.tokens[..]),
-                    tags: &line.tags,
-                })?;
+                out.json_line(&TextAnswer::Tag(line))?;
             } else {
                 out.line(line.tags.join(" "))?;
             }

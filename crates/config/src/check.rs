@@ -47,6 +47,7 @@ impl Config {
             self.seed,
         )?;
         data(&self.data)?;
+        symbols(self)?;
         path("tokenizer.from", self.tokenizer.from.as_ref())?;
         path("model.from", self.model.from.as_ref())?;
         ranges::check(self, "")?;
@@ -74,16 +75,46 @@ fn data(data: &DataConfig) -> Result<()> {
     }
 }
 
+/// Refuses symbols that cannot be tokens of their own, and tags of corpora that are no symbols.
+fn symbols(config: &Config) -> Result<()> {
+    const KEY: &str = "tokenizer.symbols";
+    let symbols = &config.tokenizer.symbols;
+    for (place, symbol) in symbols.iter().enumerate() {
+        let is_word = !symbol.is_empty() && !symbol.contains(char::is_whitespace);
+        require(is_word, KEY, "tokens without blanks", format!("{symbol:?}"))?;
+        let is_new = !symbols[..place].contains(symbol);
+        require(is_new, KEY, "each token once", format!("`{symbol}` twice"))?;
+        let is_free = !["<pad>", "<unk>", "<s>", "</s>", "<mask>"].contains(&symbol.as_str());
+        require(is_free, KEY, "tokens that every vocabulary does not have anyway", format!("`{symbol}`"))?;
+    }
+    // A vocabulary that is given has symbols of its own.
+    if config.tokenizer.from.is_some() || config.model.from.is_some() {
+        return Ok(());
+    }
+    for (name, source) in [("data.train", &config.data.train), ("data.valid", &config.data.valid)] {
+        let parts = source.iter().flat_map(CorpusSource::parts);
+        for tag in parts.filter_map(|(part, _)| part.tag()) {
+            if !symbols.iter().any(|symbol| symbol == tag) {
+                return refuse_with(
+                    &format!("{name}.tag"),
+                    "one of `tokenizer.symbols`",
+                    format!("`{tag}`"),
+                    Some(format!("add it: `symbols = [\"{tag}\"]` in `[tokenizer]`")),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
     let file = |name: &str, file: &PathBuf| path(&format!("{section}.{name}"), Some(file));
     match source {
-        CorpusSource::Aligned { src, tgt } => {
+        CorpusSource::Aligned { src, tgt, .. } => {
             file("src", src)?;
             file("tgt", tgt)
         }
-        CorpusSource::Tsv(tsv) => file("tsv", tsv),
-        CorpusSource::Jsonl(jsonl) => file("jsonl", jsonl),
-        CorpusSource::Text(text) => file("text", text),
+        CorpusSource::File(one) => file(one.format.key(), &one.path),
         CorpusSource::Builtin { pairs, .. } => ranges::whole(&format!("{section}.pairs"), *pairs as u64),
         CorpusSource::InMemory { lines } => ranges::whole(&format!("{section}.in_memory"), *lines as u64),
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {

@@ -4,6 +4,7 @@ mod keys;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,7 +16,8 @@ pub(super) use keys::{CorpusKeys, OneCorpus};
 use attentive_base::error::{Error, Result};
 
 /// The ways to name a corpus, for messages.
-pub(super) const ONE_OF: &str = "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`";
+pub(super) const ONE_OF: &str =
+    "exactly one of `src` + `tgt`, `moses`, `tsv`, `csv`, `jsonl`, `tmx`, `xliff`, `text` and `builtin`";
 
 /// The source of a corpus. Files may be compressed with gzip or zstd, whatever their names.
 ///
@@ -31,14 +33,11 @@ pub enum CorpusSource {
         src: PathBuf,
         /// Translations, tags or labels.
         tgt: PathBuf,
+        /// A symbol before every source.
+        tag: Option<String>,
     },
-    /// One file of lines `source TAB target`, or `label TAB text` for classifiers.
-    Tsv(PathBuf),
-    /// One file of JSON objects, one per line: with strings `src` and `tgt`; for taggers with lists `tokens`
-    /// and `tags`, or `vectors` and `tags`; for classifiers with strings `text` and `label`.
-    Jsonl(PathBuf),
-    /// A text for language models.
-    Text(PathBuf),
+    /// One file.
+    File(CorpusFile),
     /// A generated corpus.
     Builtin {
         /// Which one.
@@ -55,6 +54,82 @@ pub enum CorpusSource {
     Mixed(Vec<WeightedSource>),
 }
 
+/// A file with both sides of a corpus, or with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorpusFile {
+    /// The file, or a pattern of files.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: CorpusFormat,
+    /// The columns or fields of the two sides, if they are not the usual ones.
+    pub columns: Option<[Column; 2]>,
+    /// The languages of the two sides, for a format whose files have several.
+    pub languages: Option<LanguagePair>,
+    /// A symbol before every source.
+    pub tag: Option<String>,
+}
+
+/// A format of files with both sides of a corpus, or with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CorpusFormat {
+    /// Lines `source TAB target`, or `label TAB text` for classifiers.
+    Tsv,
+    /// Comma-separated values (RFC 4180), with the same columns.
+    Csv,
+    /// JSON objects, one per line: with strings `src` and `tgt`; for taggers with lists `tokens` and `tags`,
+    /// or `vectors` and `tags`; for classifiers with strings `text` and `label`.
+    Jsonl,
+    /// A translation memory (TMX 1.4).
+    Tmx,
+    /// Translated units (XLIFF 1.2 and 2).
+    Xliff,
+    /// A text for language models.
+    Text,
+}
+
+impl CorpusFormat {
+    /// The key with the file.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Tsv => "tsv",
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+            Self::Tmx => "tmx",
+            Self::Xliff => "xliff",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// A column of a table, or a field of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Column {
+    /// The number of a column, counted from 1.
+    Number(#[schemars(range(min = 1))] NonZeroUsize),
+    /// The name of a column in the first line, or of a field; a dot leads into a field, as in
+    /// `translation.de`.
+    Name(String),
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Name(name) => write!(f, "{name:?}"),
+        }
+    }
+}
+
+/// The codes of the languages of a corpus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LanguagePair {
+    /// That of the source, such as `en`.
+    pub source: String,
+    /// That of the target, such as `de`.
+    pub target: String,
+}
+
 /// A corpus among others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedSource {
@@ -65,6 +140,32 @@ pub struct WeightedSource {
 }
 
 impl CorpusSource {
+    /// A file of this format, with the usual columns.
+    pub fn file(format: CorpusFormat, path: impl Into<PathBuf>) -> Self {
+        Self::File(CorpusFile { path: path.into(), format, columns: None, languages: None, tag: None })
+    }
+
+    /// Two files aligned line by line.
+    pub fn aligned(src: impl Into<PathBuf>, tgt: impl Into<PathBuf>) -> Self {
+        Self::Aligned { src: src.into(), tgt: tgt.into(), tag: None }
+    }
+
+    /// The format, if it is one file.
+    pub fn file_format(&self) -> Option<CorpusFormat> {
+        match self {
+            Self::File(file) => Some(file.format),
+            _ => None,
+        }
+    }
+
+    /// The symbol before every source, if there is one.
+    pub fn tag(&self) -> Option<&str> {
+        match self {
+            Self::Aligned { tag, .. } | Self::File(CorpusFile { tag, .. }) => tag.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The corpora that it consists of, with their weights.
     pub fn parts(&self) -> Vec<(&Self, f64)> {
         match self {
@@ -77,9 +178,7 @@ impl CorpusSource {
     pub fn format(&self) -> &'static str {
         match self {
             Self::Aligned { .. } => "aligned",
-            Self::Tsv(_) => "tsv",
-            Self::Jsonl(_) => "jsonl",
-            Self::Text(_) => "text",
+            Self::File(file) => file.format.key(),
             Self::Builtin { .. } => "builtin",
             Self::InMemory { .. } => "in_memory",
             Self::Mixed(_) => "mixed",
@@ -89,8 +188,8 @@ impl CorpusSource {
     /// The files or patterns, as configured.
     pub fn files(&self) -> Vec<&Path> {
         match self {
-            Self::Aligned { src, tgt } => vec![src, tgt],
-            Self::Tsv(file) | Self::Jsonl(file) | Self::Text(file) => vec![file],
+            Self::Aligned { src, tgt, .. } => vec![src, tgt],
+            Self::File(file) => vec![&file.path],
             Self::Builtin { .. } | Self::InMemory { .. } => Vec::new(),
             Self::Mixed(parts) => {
                 let files = parts.iter().map(|part| part.source.files());

@@ -38,7 +38,7 @@ pub use attentive_architecture::{
     Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
 };
 pub use attentive_kernels::gemm::Float;
-pub use corpus::{BuiltinTask, CorpusSource, WeightedSource};
+pub use corpus::{BuiltinTask, Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use device::{GpuChoice, TrainDevice};

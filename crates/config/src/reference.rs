@@ -54,7 +54,7 @@ pub fn reference() -> String {
 fn source(name: &str) -> Option<Start> {
     match name {
         "src" | "tgt" => Some(Start::Aligned),
-        "tsv" => Some(Start::Tsv),
+        "tsv" | "csv" => Some(Start::Tsv),
         "jsonl" => Some(Start::Jsonl),
         "text" => Some(Start::Text),
         "builtin" | "pairs" => Some(Start::Builtin),
@@ -144,6 +144,7 @@ fn kind(key: &Key) -> String {
         Kind::Text => "string".into(),
         Kind::Device => TrainDevice::EXPECTED.into(),
         Kind::Texts => "list of strings".into(),
+        Kind::Columns => "list of names, or of numbers from 1".into(),
         Kind::OneOf(_) => "one of the values below".into(),
     }
 }

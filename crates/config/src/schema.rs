@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Device,
     /// A list of strings.
     Texts,
+    /// A list of strings or whole numbers from 1.
+    Columns,
     /// One of these strings.
     OneOf(&'static [&'static str]),
 }
@@ -209,6 +211,7 @@ fn kind(schema: &'static Value) -> Option<Kind> {
             Some(_) => None,
             None => Some(Kind::Text),
         },
+        "array" if schema["items"].get("anyOf").is_some() => Some(Kind::Columns),
         "array" => Some(Kind::Texts),
         _ => None,
     }

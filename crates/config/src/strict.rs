@@ -47,6 +47,11 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
         (Kind::Whole, Value::Integer(0..)) => Ok(()),
         (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
         (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
+        (Kind::Columns, Value::Array(columns))
+            if columns.iter().all(|column| column.is_str() || matches!(column, Value::Integer(1..))) =>
+        {
+            Ok(())
+        }
         (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
         (Kind::Device, Value::String(text)) if text.parse::<TrainDevice>().is_ok() => Ok(()),
         _ => Err(wrong_type(key, kind, value)),
@@ -71,6 +76,7 @@ fn expected(kind: Kind) -> String {
         Kind::Text => "a string".into(),
         Kind::Device => TrainDevice::EXPECTED.into(),
         Kind::Texts => "a list of strings".into(),
+        Kind::Columns => "a list of names, or of numbers from 1".into(),
         Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
     }
 }

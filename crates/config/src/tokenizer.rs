@@ -55,6 +55,16 @@ pub struct TokenizerConfig {
     /// Hiragana and Katakana count as one script.
     #[schemars(extend("x-needs" = "learned_vocabulary subwords"))]
     pub split_by_script: bool,
+    /// Further tokens that no text is learned for and that are never split, wherever a text has them: codes of
+    /// languages such as `>>de<<`, or other marks that the corpora begin their sources with (`tag` in
+    /// `[data.train]`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend(
+        "examples" = [[">>de<<", ">>fr<<"]],
+        "x-also" = "user_defined_symbols special_tokens extra_special_tokens additional_special_tokens",
+        "x-needs" = "learned_vocabulary"
+    ))]
+    pub symbols: Vec<String>,
     /// The largest number of lines from which a vocabulary is learned. If the corpus has more, they are drawn
     /// at random. Taggers and classifiers use all lines.
     #[schemars(range(min = 1), extend("x-needs" = "learned_vocabulary"))]
@@ -194,6 +204,7 @@ impl Default for TokenizerConfig {
             split_punctuation: true,
             split_digits: false,
             split_by_script: true,
+            symbols: Vec::new(),
             sample_lines: 1_000_000,
             special: SpecialNames::default(),
         }

@@ -70,10 +70,6 @@ pub(super) fn hint(key: &str, other: &str) -> Option<&'static str> {
 pub(super) fn instead(name: &str) -> Option<&'static str> {
     let devices = "device devices gpu gpus cuda use_gpu use_cuda accelerator";
     match name {
-        "csv" => Some(
-            "CSV is not read: convert it to tab-separated columns without header, index and quotes, and name \
-             the file with `tsv`",
-        ),
         "rope" | "rotary" | "use_rope" => Some("write `positions = \"rotary\"` in `[model]`"),
         "test" | "test_sets" | "testpref" => {
             Some("a test set belongs to no run: leave it out, and name its files when you evaluate the model")

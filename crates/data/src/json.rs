@@ -1,8 +1,10 @@
 //! JSON lines: sentence pairs, tagged sequences, labeled texts.
 
 use attentive_base::count::count;
+use attentive_config::Column;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::item::{Item, TagInput};
@@ -65,6 +67,48 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
         }
         Form::Lines | Form::Stream => Err(format!("expected {}, found JSON", form.name())),
     }
+}
+
+/// Parses the item on a line with the fields `columns`; describes the problem if it is invalid.
+pub(super) fn parse_fields(line: &str, columns: &[Column; 2], form: Form) -> Result<Item, String> {
+    let expected = format!("the fields {} and {}", columns[0], columns[1]);
+    let object: Map<String, Value> = object(line, &expected)?;
+    let object = Value::Object(object);
+    let [src, tgt] = columns.each_ref().map(|column| field(&object, column));
+    let (src, tgt) = (src?, tgt?);
+    let text = |value: &Value, column: &Column| match value {
+        Value::String(text) => Ok(text.clone()),
+        // Numbers of classes are labels.
+        Value::Number(number) if form == Form::Labeled => Ok(number.to_string()),
+        other => Err(format!("the field {column}: expected a string, found {other}")),
+    };
+    let words = |value: &Value, column: &Column, what| match value.as_array() {
+        Some(list) => whole_words(list.iter().map(|one| text(one, column)).collect::<Result<_, _>>()?, what),
+        None => Err(format!("the field {column}: expected a list of strings")),
+    };
+    match form {
+        Form::TaggedTokens => Ok(Item::Tagged {
+            input: TagInput::Tokens(words(src, &columns[0], "token")?),
+            tags: words(tgt, &columns[1], "tag")?,
+        }),
+        _ => Item::from_columns(&text(src, &columns[0])?, &text(tgt, &columns[1])?, form),
+    }
+}
+
+/// The field of `object` with this name; dots lead into fields, unless a field has the whole name.
+fn field<'a>(object: &'a Value, column: &Column) -> Result<&'a Value, String> {
+    let found = match column {
+        Column::Number(_) => None,
+        Column::Name(name) => {
+            let path = || name.split('.').try_fold(object, |place, name| place.get(name));
+            object.get(name).or_else(path)
+        }
+    };
+    found.ok_or_else(|| {
+        let names = object.as_object().into_iter().flat_map(|fields| fields.keys());
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        format!("there is no field {column}; the object has {}", names.join(", "))
+    })
 }
 
 /// Parses the `vectors` of `width` numbers on a line and concatenates them; describes the problem if they are

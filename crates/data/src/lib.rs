@@ -1,8 +1,10 @@
 //! Training data: reading, encoding and batching.
 
 mod batcher;
+mod bounded;
 mod budget;
 pub mod builtin;
+mod columns;
 mod content;
 mod corpus;
 mod encoded;
@@ -31,9 +33,11 @@ mod sample;
 mod store;
 mod stored;
 mod stream;
+mod table;
 #[cfg(test)]
 mod tests;
 mod token_counts;
+mod units;
 
 pub use batcher::{Batcher, Position, fixed_batches};
 pub use budget::{BatchSize, Budget};

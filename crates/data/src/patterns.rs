@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, CorpusSource};
+use attentive_config::{Config, CorpusFile, CorpusSource};
 use glob::{MatchOptions, Pattern};
 
 /// Returns the corpora that `source` names, one for each file or pair of files that matches its patterns.
@@ -16,7 +16,7 @@ use glob::{MatchOptions, Pattern};
 pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<CorpusSource>> {
     let files = |path: &PathBuf| files(path, dir);
     Ok(match source {
-        CorpusSource::Aligned { src, tgt } => {
+        CorpusSource::Aligned { src, tgt, tag } => {
             let (sources, targets) = (files(src)?, files(tgt)?);
             if sources.len() != targets.len() {
                 return Err(Error::Data {
@@ -31,11 +31,12 @@ pub(super) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
                 });
             }
             let pairs = sources.into_iter().zip(targets);
-            pairs.map(|(src, tgt)| CorpusSource::Aligned { src, tgt }).collect()
+            pairs.map(|(src, tgt)| CorpusSource::Aligned { src, tgt, tag: tag.clone() }).collect()
         }
-        CorpusSource::Tsv(file) => files(file)?.into_iter().map(CorpusSource::Tsv).collect(),
-        CorpusSource::Jsonl(file) => files(file)?.into_iter().map(CorpusSource::Jsonl).collect(),
-        CorpusSource::Text(file) => files(file)?.into_iter().map(CorpusSource::Text).collect(),
+        CorpusSource::File(one) => {
+            let each = |path| CorpusSource::File(CorpusFile { path, ..one.clone() });
+            files(&one.path)?.into_iter().map(each).collect()
+        }
         CorpusSource::Builtin { .. } | CorpusSource::InMemory { .. } => vec![source.clone()],
         CorpusSource::Mixed(parts) => {
             let parts = parts.iter().map(|part| expand(&part.source, dir));
@@ -92,7 +93,7 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
 mod tests {
     use std::fs;
 
-    use attentive_config::WeightedSource;
+    use attentive_config::{CorpusFormat, WeightedSource};
 
     use super::*;
 
@@ -112,18 +113,18 @@ mod tests {
             let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
             files.map(name).collect()
         };
-        let aligned = |src: &str, tgt: &str| CorpusSource::Aligned { src: src.into(), tgt: tgt.into() };
-        assert_eq!(names(CorpusSource::Text("*.en".into())), ["a.en", "b.en"]);
+        let aligned = |src: &str, tgt: &str| CorpusSource::aligned(src, tgt);
+        assert_eq!(names(CorpusSource::file(CorpusFormat::Text, "*.en")), ["a.en", "b.en"]);
         assert_eq!(names(aligned("*.en", "[ab].de")), ["a.en", "a.de", "b.en", "b.de"]);
-        assert_eq!(names(CorpusSource::Text("[x]".into())), ["[x]"]);
+        assert_eq!(names(CorpusSource::file(CorpusFormat::Text, "[x]")), ["[x]"]);
         let parts = ["b.en", "?.en"]
-            .map(|text| WeightedSource { source: CorpusSource::Text(text.into()), weight: 1.0 });
+            .map(|text| WeightedSource { source: CorpusSource::file(CorpusFormat::Text, text), weight: 1.0 });
         assert_eq!(names(CorpusSource::Mixed(parts.into())), ["b.en", "a.en", "b.en"]);
         let uneven = expanded(&aligned("*.en", "*.de")).unwrap_err();
         assert!(uneven.to_string().starts_with("2 files match `*.en`"), "{uneven}");
-        let none = expanded(&CorpusSource::Tsv("*.tsv".into())).unwrap_err();
+        let none = expanded(&CorpusSource::file(CorpusFormat::Tsv, "*.tsv")).unwrap_err();
         assert!(none.to_string().contains("no file matches the pattern"), "{none}");
-        let wrong = expanded(&CorpusSource::Tsv("a***b".into())).unwrap_err();
+        let wrong = expanded(&CorpusSource::file(CorpusFormat::Tsv, "a***b")).unwrap_err();
         assert!(wrong.to_string().contains("is not a pattern"), "{wrong}");
     }
 }

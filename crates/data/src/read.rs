@@ -4,7 +4,7 @@ use std::path::Path;
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
-use attentive_config::CorpusSource;
+use attentive_config::{CorpusFile, CorpusFormat, CorpusSource};
 
 use super::corpus::Corpus;
 use super::form::Form;
@@ -48,8 +48,8 @@ pub fn read_filtered(
 ) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
     match (source, form) {
-        (CorpusSource::Text(text), Form::Stream) => {
-            let path = dir.map_or_else(|| text.clone(), |dir| dir.join(text));
+        (CorpusSource::File(CorpusFile { path, format: CorpusFormat::Text, .. }), Form::Stream) => {
+            let path = dir.map_or_else(|| path.clone(), |dir| dir.join(path));
             read_stream(&path, &mut corpus, watch)?;
         }
         _ => {

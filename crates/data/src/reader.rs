@@ -22,6 +22,8 @@ use super::stored::SourceFile;
 pub struct Reader {
     intake: Intake,
     records: Records,
+    /// The symbol before every source.
+    tag: Option<String>,
     /// The seed of built-in corpora.
     seed: u64,
     /// The corpora to read after `records`, in reverse order, each with the number of its part.
@@ -81,7 +83,8 @@ impl Reader {
         for file in rest.iter().flat_map(|(_, source)| source.files()) {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
-        Ok(Self { seed, rest, part, ..Self::of(records, form) })
+        let tag = first.tag().map(str::to_owned);
+        Ok(Self { seed, rest, part, tag, ..Self::of(records, form) })
     }
 
     /// Reads the lines `items` of `form`, which a program gives.
@@ -94,6 +97,7 @@ impl Reader {
         Self {
             intake: Intake::new(form),
             records,
+            tag: None,
             seed: 0,
             rest: Vec::new(),
             part: 0,
@@ -117,7 +121,7 @@ impl Reader {
     /// wrong number of tags, and [`Error::Unaligned`] if aligned files differ in length.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         loop {
-            let Self { intake, records, headers, quotes, .. } = self;
+            let Self { intake, records, headers, quotes, tag, .. } = self;
             let admitted = match records.next(intake.form)? {
                 Next::End => {
                     if self.begin_next()? {
@@ -130,7 +134,12 @@ impl Reader {
                     intake.skip(fault);
                     Ok(None)
                 }
-                Next::Item(item) => {
+                Next::Item(mut item) => {
+                    if let (Some(tag), Item::Translation { src, .. }) = (&*tag, &mut item)
+                        && !src.trim().is_empty()
+                    {
+                        *src = format!("{tag} {src}");
+                    }
                     headers.observe(&item, records.line());
                     quotes.observe(&item, records.line());
                     intake.admit(item)
@@ -157,6 +166,7 @@ impl Reader {
         };
         self.ends.resize(part, lines);
         self.part = part;
+        self.tag = source.tag().map(str::to_owned);
         let next = Records::open(&source, self.intake.form, self.seed)?;
         let read = std::mem::replace(&mut self.records, next);
         self.files.extend(read.finish());

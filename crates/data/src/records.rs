@@ -1,28 +1,67 @@
 //! The lines of one corpus, from files and generators.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::CorpusSource;
+use attentive_config::{Column, CorpusFile, CorpusFormat, CorpusSource};
 
+use super::columns::Columns;
 use super::content::Content;
 use super::form::Form;
 use super::given::Given;
 use super::item::{Fault, Item, TagInput};
 use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
 use super::stored::{Hashed, SourceFile};
+use super::table::Table;
+use super::units::Units;
 use super::{builtin, json};
 
-/// Maximum length of a TSV line: two sentences and a tab.
-const MAX_TSV_BYTES: usize = 2 * MAX_LINE_BYTES + 1;
+/// Maximum length of a TSV line: two sentences and a tab, and as much for other columns.
+const MAX_TSV_BYTES: usize = 4 * MAX_LINE_BYTES;
 
 /// A source of lines.
 #[derive(Debug)]
 pub(super) enum Records {
     Aligned { src: Box<Lines<Hashed<Content>>>, tgt: Box<Lines<Hashed<Content>>> },
-    Each { lines: Box<Lines<Hashed<Content>>>, parse: fn(&str, Form) -> Result<Item, String> },
+    Each { lines: Box<Lines<Hashed<Content>>>, parse: Parse },
+    Table(Box<Table>),
+    Units(Box<Units>),
     Generated(builtin::Examples),
     Given(Box<Given>),
+}
+
+/// How a line is read.
+#[derive(Debug)]
+pub(super) enum Parse {
+    Text,
+    Tsv(Columns),
+    /// The fields of the two sides, if they are not the usual ones.
+    Json(Option<[Column; 2]>),
+}
+
+impl Parse {
+    /// Reads a line; `None` for a header.
+    fn read(&mut self, line: &str, form: Form) -> Result<Option<Item>, String> {
+        match self {
+            Self::Text => Ok(Some(Item::Text(line.to_owned()))),
+            Self::Tsv(columns) => {
+                let fields: Vec<&str> = line.split('\t').collect();
+                let found = columns.read(&fields, form);
+                found.map_err(|problem| {
+                    let problem = problem.replace("columns, found", "tab-separated columns, found");
+                    match &fields[..] {
+                        [line] if line.contains(',') => {
+                            format!("{problem}; if it is comma-separated, name the file with `csv`")
+                        }
+                        _ => problem,
+                    }
+                })
+            }
+            Self::Json(None) => json::parse(line, form).map(Some),
+            Self::Json(Some(columns)) => json::parse_fields(line, columns, form).map(Some),
+        }
+    }
 }
 
 /// The next thing read from a corpus.
@@ -36,28 +75,46 @@ pub(super) enum Next {
 impl Records {
     /// Opens one corpus, whose paths are resolved.
     pub(super) fn open(source: &CorpusSource, form: Form, seed: u64) -> Result<Self> {
-        let each = |path: &PathBuf, limit, parse| -> Result<Self> {
-            let lines = Box::new(Lines::open(path, limit)?);
-            Ok(Self::Each { lines, parse })
-        };
         let has_columns = matches!(form, Form::Translations | Form::TaggedTokens | Form::Labeled);
         match source {
-            CorpusSource::Aligned { src, tgt } if has_columns => Ok(Self::Aligned {
+            CorpusSource::Aligned { src, tgt, .. } if has_columns => Ok(Self::Aligned {
                 src: Box::new(Lines::open(src, MAX_LINE_BYTES)?),
                 tgt: Box::new(Lines::open(tgt, MAX_LINE_BYTES)?),
             }),
-            CorpusSource::Tsv(tsv) if has_columns => each(tsv, MAX_TSV_BYTES, split_tsv),
-            CorpusSource::Jsonl(jsonl) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
-                each(jsonl, MAX_RECORD_BYTES, json::parse)
-            }
-            CorpusSource::Text(text) if form == Form::Lines => {
-                each(text, MAX_LINE_BYTES, |line, _| Ok(Item::Text(line.to_owned())))
-            }
+            CorpusSource::File(file) => Self::open_file(file, form, has_columns),
             CorpusSource::Builtin { task, pairs } => {
                 let examples = builtin::generate(*task, seed, *pairs);
                 Ok(Self::Generated(examples))
             }
             CorpusSource::InMemory { .. } => Err(unfit(form, "lines in another program's RAM")),
+            _ => Err(unfit(form, "another corpus")),
+        }
+    }
+
+    fn open_file(file: &CorpusFile, form: Form, has_columns: bool) -> Result<Self> {
+        let CorpusFile { path, format, columns, languages, .. } = file;
+        let columns = || Columns::new(columns.clone());
+        let each = |limit, parse| -> Result<Self> {
+            let lines = Box::new(Lines::open(path, limit)?);
+            Ok(Self::Each { lines, parse })
+        };
+        let units = |units: io::Result<Units>| -> Result<Self> {
+            Ok(Self::Units(Box::new(units.map_err(Error::io("read", path))?)))
+        };
+        match (format, languages) {
+            (CorpusFormat::Tsv, _) if has_columns => each(MAX_TSV_BYTES, Parse::Tsv(columns())),
+            (CorpusFormat::Csv, _) if has_columns => {
+                let table = Table::open(path, columns()).map_err(Error::io("read", path))?;
+                Ok(Self::Table(Box::new(table)))
+            }
+            (CorpusFormat::Jsonl, _) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
+                each(MAX_RECORD_BYTES, Parse::Json(file.columns.clone()))
+            }
+            (CorpusFormat::Tmx, Some(pair)) if form == Form::Translations => {
+                units(Units::memory(path, pair.clone()))
+            }
+            (CorpusFormat::Xliff, _) if form == Form::Translations => units(Units::translated(path)),
+            (CorpusFormat::Text, _) if form == Form::Lines => each(MAX_LINE_BYTES, Parse::Text),
             _ => Err(unfit(form, "another corpus")),
         }
     }
@@ -72,6 +129,8 @@ impl Records {
         let paths = match self {
             Self::Aligned { src, tgt } => [Some(src.path()), Some(tgt.path())],
             Self::Each { lines, .. } => [Some(lines.path()), None],
+            Self::Table(table) => [Some(table.path()), None],
+            Self::Units(units) => [Some(units.path()), None],
             Self::Generated(_) | Self::Given(_) => [None, None],
         };
         paths.into_iter().flatten()
@@ -82,6 +141,8 @@ impl Records {
         let files = match self {
             Self::Aligned { src, tgt } => [src.finish(), tgt.finish()],
             Self::Each { lines, .. } => [lines.finish(), None],
+            Self::Table(table) => [table.finish(), None],
+            Self::Units(units) => [units.finish(), None],
             Self::Given(given) => [Some(given.finish()), None],
             Self::Generated(_) => [None, None],
         };
@@ -91,15 +152,20 @@ impl Records {
     pub(super) fn next(&mut self, form: Form) -> Result<Next> {
         match self {
             Self::Aligned { src, tgt } => next_aligned(src, tgt, form),
-            Self::Each { lines, parse } => Ok(match lines.next_line()? {
-                None => Next::End,
-                Some(Line::TooLong) => Next::Fault(Fault::TooLong),
-                Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(Fault::Empty),
-                Some(Line::Text(text)) => match parse(text, form) {
-                    Ok(item) => Next::Item(item),
-                    Err(problem) => return Err(self.error(problem)),
-                },
-            }),
+            Self::Each { lines, parse } => loop {
+                return Ok(match lines.next_line()? {
+                    None => Next::End,
+                    Some(Line::TooLong) => Next::Fault(Fault::TooLong),
+                    Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(Fault::Empty),
+                    Some(Line::Text(text)) => match parse.read(text, form) {
+                        Ok(Some(item)) => Next::Item(item),
+                        Ok(None) => continue,
+                        Err(problem) => return Err(self.error(problem)),
+                    },
+                });
+            },
+            Self::Table(table) => Ok(table.next(form)?.map_or(Next::End, Next::Item)),
+            Self::Units(units) => Ok(units.next()?.map_or(Next::End, Next::Item)),
             Self::Generated(examples) => match examples.next() {
                 None => Ok(Next::End),
                 Some(example) => from_example(example, form).map(Next::Item),
@@ -112,6 +178,8 @@ impl Records {
     pub(super) fn line(&self) -> usize {
         match self {
             Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => lines.count(),
+            Self::Table(table) => table.line(),
+            Self::Units(units) => units.count(),
             Self::Generated(_) | Self::Given(_) => 0,
         }
     }
@@ -122,6 +190,11 @@ impl Records {
             Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => {
                 Error::line(lines.path(), lines.count(), problem)
             }
+            Self::Table(table) => Error::line(table.path(), table.line(), problem),
+            Self::Units(units) => Error::Data {
+                problem: format!("`{}`, unit {}: {problem}", units.path().display(), units.count()),
+                hint: None,
+            },
             Self::Generated(_) => Error::Data { problem, hint: None },
             Self::Given(given) => Error::Data {
                 problem: format!("line {} of the given corpus: {problem}", given.line()),
@@ -166,24 +239,6 @@ pub(super) fn unfit(form: Form, found: &str) -> Error {
         expected: format!("a corpus with {}", form.name()),
         found: found.into(),
         hint: None,
-    }
-}
-
-fn split_tsv(line: &str, form: Form) -> Result<Item, String> {
-    let columns: Vec<&str> = line.split('\t').collect();
-    match (&columns[..], form) {
-        ([label, text], Form::Labeled) => Item::from_columns(text, label, form),
-        ([src, tgt], _) => Item::from_columns(src, tgt, form),
-        _ => {
-            let hint = match &columns[..] {
-                [line] if line.contains(',') => {
-                    "; CSV is not read: convert it to tab-separated columns without header, index and quotes"
-                }
-                _ => "",
-            };
-            let found = columns.len();
-            Err(format!("expected 2 tab-separated columns, found {found}{hint}"))
-        }
     }
 }
 

@@ -9,6 +9,8 @@ use attentive_decode::{NextToken, likeliest};
 use attentive_model::nn::Pass;
 use attentive_tape::Value;
 use attentive_text::{SpecialTokens, Tokenizer};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use super::batches::batches;
 use super::source::Source;
@@ -25,8 +27,18 @@ pub struct Classified {
     pub is_cut: bool,
 }
 
+impl Serialize for Classified {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Classified", 3)?;
+        fields.serialize_field("label", &self.labels.first().map(|best| &best.label))?;
+        fields.serialize_field("labels", &self.labels)?;
+        fields.serialize_field("warnings", &self.warnings)?;
+        fields.end()
+    }
+}
+
 /// A label and its probability.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LabelScore {
     pub label: String,
     /// The probability of the label, from 0 to 1; special tokens are excluded from the sum.

@@ -7,13 +7,14 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_model::nn::{Pass, Sequence};
+use serde::Serialize;
 
 use super::batches::batches;
 use super::source::Source;
 use super::{Pipeline, Warning};
 
 /// The vector of a line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Embedded {
     /// `model.d_model` values (for a recurrent encoder `model.recurrent.d_hidden`); `None` for a blank line.
     pub vector: Option<Vec<f32>>,

@@ -7,12 +7,13 @@ use attentive_config::Task;
 use attentive_decode::{NextToken, likeliest};
 use attentive_model::nn::Pass;
 use attentive_text::{Joint, MASK};
+use serde::{Serialize, Serializer};
 
 use super::source::Source;
 use super::{Pipeline, Warning};
 
 /// A text with its gaps filled.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Filled {
     /// The text with the most likely token in each gap.
     pub text: String,
@@ -23,16 +24,26 @@ pub struct Filled {
 }
 
 /// A candidate token for a gap.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Guess {
     /// The id of the token.
+    #[serde(skip)]
     pub token: TokenId,
     /// The text of the token.
+    #[serde(rename = "token")]
     pub text: String,
-    /// The way in which the token is joined to the preceding text.
+    /// The way in which the token is joined to the preceding text. As JSON, it says whether the token
+    /// continues the preceding word.
+    #[serde(rename = "joined", serialize_with = "continues")]
     pub joint: Joint,
     /// The probability of the token, from 0 to 1.
     pub probability: f64,
+}
+
+// The signature is the one that serde requires.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn continues<S: Serializer>(joint: &Joint, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    (*joint == Joint::None).serialize(serializer)
 }
 
 impl Pipeline {
@@ -40,7 +51,7 @@ impl Pipeline {
     /// text with all its masks. The model's own spelling of the mask, such as BERT's `[MASK]`, is accepted as
     /// well.
     ///
-    /// Special tokens are not candidates; the probabilities of the other tokens are not renormalized.
+    /// A blank text has no gaps. Special tokens are not candidates; the probabilities of the other tokens are not renormalized.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for
@@ -50,6 +61,9 @@ impl Pipeline {
         if count == 0 {
             let hint = "choose at least 1";
             return Err(Error::usage("the number of guesses for each gap is 0", hint));
+        }
+        if text.trim().is_empty() {
+            return Ok(Filled::default());
         }
         let tokenizer = self.tokenizers.tgt();
         let mask = self.mask()?;

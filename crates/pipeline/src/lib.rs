@@ -26,6 +26,7 @@ mod tag;
 mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
+mod text_task;
 mod translate;
 mod translation;
 mod warning;
@@ -42,6 +43,7 @@ pub use request::{Demands, Place, Prefix, Request, Strictness};
 pub use rescore::Rescored;
 pub use share::share;
 pub use tag::Tagged;
+pub use text_task::{TextAnswer, TextTask};
 pub use translate::TranslateOptions;
 pub use translation::{Candidate, Translation};
 pub use warning::Warning;

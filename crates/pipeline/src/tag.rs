@@ -14,6 +14,7 @@ use attentive_decode::NextToken;
 use attentive_kernels::Lengths;
 use attentive_kernels::threads::Threads;
 use attentive_model::nn::Pass;
+use serde::Serialize;
 
 use super::batches::batches;
 use super::classify::ranked_labels;
@@ -21,10 +22,11 @@ use super::source::Source;
 use super::{Pipeline, Warning};
 
 /// A tagged sequence.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tagged {
-    /// The tokens as read; empty for a sequence of vectors.
-    pub tokens: Vec<String>,
+    /// The tokens as read; `None` for a sequence of vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Vec<String>>,
     /// One tag per token or vector.
     pub tags: Vec<String>,
     /// The number of tokens that are not in the vocabulary.
@@ -102,7 +104,7 @@ impl Pipeline {
         };
         let in_parts = pieces.len() > 1 || pieces.iter().any(is_parted);
         for piece in pieces {
-            whole.tokens.extend(piece.tokens);
+            whole.tokens.get_or_insert_default().extend(piece.tokens.unwrap_or_default());
             whole.tags.extend(piece.tags);
             whole.unknown += piece.unknown;
         }
@@ -134,7 +136,7 @@ impl Pipeline {
     fn untagged(&self, tokens: Vec<String>, read: &Source) -> Tagged {
         let unk = self.tokenizers.src().special().unk;
         Tagged {
-            tokens,
+            tokens: Some(tokens),
             unknown: read.ids.iter().filter(|&&id| id == unk).count(),
             warnings: read.warnings.clone(),
             ..Tagged::default()

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use attentive_base::count::count;
+use serde::{Serialize, Serializer};
 
 use super::terms::shortened;
 
@@ -13,6 +14,13 @@ pub struct Warning {
     pub line: Option<usize>,
     /// The problem and how it was handled.
     pub problem: String,
+}
+
+/// As the problem alone.
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.problem.serialize(serializer)
+    }
 }
 
 impl Warning {

@@ -19,13 +19,15 @@ pub(super) enum Model {
     Char { tokens: Vec<String> },
 }
 
-/// The complete document.
-pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model) -> Value {
+/// The complete document. `first` are the tokens with which the vocabulary begins: special ones, then the
+/// symbols of the configuration.
+pub(super) fn document(config: &TokenizerConfig, first: &[&str], model: &Model) -> Value {
+    let special = &first[..first.len() - config.symbols.len()];
     json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": added_tokens(special),
+        "added_tokens": added_tokens(first, special.len()),
         "normalizer": {"type": "Sequence", "normalizers": normalizers(config)},
         "pre_tokenizer": {"type": "Sequence", "pretokenizers": pre_tokenizers(config.kind, config.into(), special)},
         "post_processor": null,
@@ -34,19 +36,20 @@ pub(super) fn document(config: &TokenizerConfig, special: &[&str], model: &Model
     })
 }
 
-fn added_tokens(special: &[&str]) -> Value {
+/// The first tokens, of which so many are special. The others take the blanks after them.
+fn added_tokens(first: &[&str], special: usize) -> Value {
     let token = |(id, content): (usize, &&str)| {
         json!({
             "id": id,
             "content": content,
             "single_word": false,
             "lstrip": false,
-            "rstrip": false,
+            "rstrip": id >= special,
             "normalized": false,
-            "special": true,
+            "special": id < special,
         })
     };
-    special.iter().enumerate().map(token).collect()
+    first.iter().enumerate().map(token).collect()
 }
 
 fn normalizers(config: &TokenizerConfig) -> Vec<Value> {

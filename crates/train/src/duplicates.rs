@@ -20,7 +20,7 @@ pub(super) fn warnings(data: &DataConfig) -> Vec<String> {
 
 /// A warning if the source and the target of `key` are the same file.
 fn copied(data: &DataConfig, key: &str, source: &CorpusSource) -> Option<String> {
-    let CorpusSource::Aligned { src, tgt } = source else {
+    let CorpusSource::Aligned { src, tgt, .. } = source else {
         return None;
     };
     let is_copy = canonical(data, src) == canonical(data, tgt);

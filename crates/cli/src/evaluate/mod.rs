@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, CorpusSource, Task};
+use attentive_config::{Config, CorpusFormat, CorpusSource, Task};
 use attentive_data::{self as data, Corpus, Form};
 use attentive_metrics::{Accuracy, BleuTokenizer};
 use attentive_pipeline::Pipeline;
@@ -173,10 +173,10 @@ impl Args {
     /// The test set given on the command line; clap allows at most one.
     fn source(&self) -> Option<CorpusSource> {
         let aligned = self.src.clone().zip(self.references.first().cloned());
-        let aligned = aligned.map(|(src, tgt)| CorpusSource::Aligned { src, tgt });
-        let jsonl = self.jsonl.clone().map(CorpusSource::Jsonl);
-        let text = self.text.clone().map(CorpusSource::Text);
-        let tsv = self.tsv.clone().map(CorpusSource::Tsv);
+        let aligned = aligned.map(|(src, tgt)| CorpusSource::aligned(src, tgt));
+        let jsonl = self.jsonl.clone().map(|path| CorpusSource::file(CorpusFormat::Jsonl, path));
+        let text = self.text.clone().map(|path| CorpusSource::file(CorpusFormat::Text, path));
+        let tsv = self.tsv.clone().map(|path| CorpusSource::file(CorpusFormat::Tsv, path));
         aligned.or(tsv).or(jsonl).or(text)
     }
 

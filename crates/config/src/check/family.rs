@@ -4,8 +4,8 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    BuiltinTask, Config, CorpusSource, FamilyConfig, SamplingKind, Task, TieEmbeddings, TokenizerKind, Units,
-    Vocabulary,
+    BuiltinTask, Config, CorpusFormat, CorpusSource, FamilyConfig, SamplingKind, Task, TieEmbeddings,
+    TokenizerKind, Units, Vocabulary,
 };
 
 pub(super) fn check(config: &Config) -> Result<()> {
@@ -35,22 +35,24 @@ fn corpora(config: &Config) -> Result<()> {
         train.map(|source| ("data.train", source)).chain(valid.map(|source| ("data.valid", source)));
     let reads_vectors = config.model.family.d_input().is_some();
     for (section, source) in corpora {
-        let is_text = matches!(source, CorpusSource::Text(_));
-        let is_jsonl = matches!(source, CorpusSource::Jsonl(_));
+        let format = source.file_format();
+        let is_text = format == Some(CorpusFormat::Text);
+        let is_memory = matches!(format, Some(CorpusFormat::Tmx | CorpusFormat::Xliff));
         let (expected, found) = match (config.model.family.task(), source) {
-            (
-                Task::Generate | Task::Fill,
-                CorpusSource::Aligned { .. } | CorpusSource::Tsv(_) | CorpusSource::Jsonl(_),
-            ) => ("`text`, since language models learn from plain text", "another corpus"),
-            (Task::Tag, _) if reads_vectors && !is_jsonl => {
+            (Task::Generate | Task::Fill, CorpusSource::Aligned { .. } | CorpusSource::File(_))
+                if !is_text =>
+            {
+                ("`text`, since language models learn from plain text", "another corpus")
+            }
+            (Task::Tag, _) if reads_vectors && format != Some(CorpusFormat::Jsonl) => {
                 ("`jsonl`, since the tagger reads vectors", "another corpus")
             }
             (Task::Translate, _) if is_text => ("pairs, since this family learns from two sides", "`text`"),
-            (Task::Tag, _) if is_text => {
-                ("`tsv`, `jsonl`, or `src` and `tgt`, with words and their tags", "`text`")
+            (Task::Tag, _) if is_text || is_memory => {
+                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with words and their tags", "another corpus")
             }
-            (Task::Classify, _) if is_text => {
-                ("`tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels", "`text`")
+            (Task::Classify, _) if is_text || is_memory => {
+                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels", "another corpus")
             }
             (Task::Classify, CorpusSource::Builtin { task: BuiltinTask::Reverse, .. }) => {
                 ("`grammar`, whose labels are its clause types", "`reverse`, which has no labels")

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::{BuiltinTask, CorpusSource, Mistake, ONE_OF};
+use super::{BuiltinTask, Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair, Mistake, ONE_OF};
 
 /// One corpus.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -25,15 +25,37 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.de"]))]
     tgt: Option<PathBuf>,
-    /// A file of lines `source<TAB>target`. For classifiers the lines are `label<TAB>text`.
+    /// The beginning of the names of two aligned files, which end in the codes of `languages`: `train` for
+    /// `train.en` and `train.de`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["europarl/train"], "x-task" = "translate"))]
+    moses: Option<PathBuf>,
+    /// A file of lines `source<TAB>target`. For classifiers the lines are `label<TAB>text`. `columns` names
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.tsv"]))]
     tsv: Option<PathBuf>,
+    /// A file of comma-separated values (RFC 4180): `source,target`, or `label,text` for classifiers. `columns`
+    /// names others. Line breaks within quotation marks are read as blanks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.csv"]))]
+    csv: Option<PathBuf>,
     /// A file of JSON objects, one per line. They have the strings `src` and `tgt`; for taggers the lists
     /// `tokens` and `tags`, or `vectors` and `tags`; for classifiers the strings `text` and `label`.
+    /// `columns` names other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.jsonl"]))]
     jsonl: Option<PathBuf>,
+    /// A translation memory (TMX 1.4), of which the segments in `languages` are read. Inline tags are left
+    /// out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["memory.tmx"], "x-task" = "translate"))]
+    tmx: Option<PathBuf>,
+    /// A file of translated units (XLIFF 1.2 or 2). Units without a translation are dropped, and inline tags
+    /// left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["messages.xlf"], "x-task" = "translate"))]
+    xliff: Option<PathBuf>,
     /// A plain text file, from which language models learn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["corpus.txt"]))]
@@ -51,6 +73,24 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("examples" = [29_000]))]
     in_memory: Option<usize>,
+    /// The columns of source and target (for classifiers of text and label) in `tsv`, `csv` or `jsonl`: numbers
+    /// from 1, or names. Names are those on the first line of a table, or of fields of JSON objects, with dots
+    /// for fields within fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(equal = 2),
+        extend("examples" = [[3, 4], ["translation.en", "translation.de"]])
+    )]
+    columns: Option<Vec<Column>>,
+    /// The codes of the languages of source and target, which `moses` and `tmx` need.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(equal = 2), extend("examples" = [["en", "de"]], "x-task" = "translate"))]
+    languages: Option<Vec<String>>,
+    /// A symbol before every source of this corpus, one of `tokenizer.symbols`: the language of its targets in
+    /// a model of several, or where its pairs come from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = [">>de<<"], "x-task" = "translate"))]
+    tag: Option<String>,
     /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have
     /// weights; the default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +102,18 @@ pub(crate) struct CorpusKeys {
 const MAX_PAIRS: usize = 100_000_000;
 
 /// The keys that name a corpus; exactly one group of them does.
-const WAYS: [&[&str]; 6] = [&["src", "tgt"], &["tsv"], &["jsonl"], &["text"], &["builtin"], &["in_memory"]];
+const WAYS: [&[&str]; 10] = [
+    &["src", "tgt"],
+    &["moses"],
+    &["tsv"],
+    &["csv"],
+    &["jsonl"],
+    &["tmx"],
+    &["xliff"],
+    &["text"],
+    &["builtin"],
+    &["in_memory"],
+];
 
 /// The schema of a corpus that is no part of a list.
 pub(crate) struct OneCorpus;
@@ -83,7 +134,14 @@ impl JsonSchema for OneCorpus {
 fn exactly_one(schema: &mut Schema) {
     let ways = WAYS.map(|keys| json!({ "required": keys }));
     schema.insert("oneOf".into(), json!(ways));
-    let together = [["src", "tgt"], ["tgt", "src"], ["builtin", "pairs"], ["pairs", "builtin"]];
+    let together = [
+        ["src", "tgt"],
+        ["tgt", "src"],
+        ["builtin", "pairs"],
+        ["pairs", "builtin"],
+        ["moses", "languages"],
+        ["tmx", "languages"],
+    ];
     let together: Map<_, _> = together.map(|[key, other]| (key.into(), json!([other]))).into_iter().collect();
     schema.insert("dependentRequired".into(), together.into());
 }
@@ -93,8 +151,12 @@ impl CorpusKeys {
     fn given(&self) -> Vec<String> {
         let given = [
             self.src.is_some() || self.tgt.is_some(),
+            self.moses.is_some(),
             self.tsv.is_some(),
+            self.csv.is_some(),
             self.jsonl.is_some(),
+            self.tmx.is_some(),
+            self.xliff.is_some(),
             self.text.is_some(),
             self.builtin.is_some(),
             self.in_memory.is_some(),
@@ -124,35 +186,121 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 found: pairs.to_string(),
             });
         }
-        let single = [
-            keys.tsv.map(Self::Tsv),
-            keys.jsonl.map(Self::Jsonl),
-            keys.text.map(Self::Text),
-            keys.in_memory.map(|lines| Self::InMemory { lines }),
+        let languages = keys.languages.as_deref().map(pair_of_languages).transpose()?;
+        let columns = keys.columns.as_deref().map(pair_of_columns).transpose()?;
+        let is_plain = keys.text.is_some() || keys.builtin.is_some() || keys.in_memory.is_some();
+        if let Some(tag) = keys.tag.as_ref().filter(|_| is_plain) {
+            return Err(Mistake {
+                name: Some("tag"),
+                expected: "nothing, since only files of pairs have a tag",
+                found: format!("{tag:?}"),
+            });
+        }
+        if languages.is_some() && keys.moses.is_none() && keys.tmx.is_none() {
+            return Err(Mistake {
+                name: Some("languages"),
+                expected: "nothing, since only `moses` and `tmx` have languages to choose from",
+                found: format!("{:?}", keys.languages.unwrap_or_default()),
+            });
+        }
+        if keys.jsonl.is_some() && columns.iter().flatten().any(|one| matches!(one, Column::Number(_))) {
+            return Err(Mistake {
+                name: Some("columns"),
+                expected: "names of fields, such as `[\"en\", \"de\"]`",
+                found: "a number".into(),
+            });
+        }
+        let tag = keys.tag;
+        let is_table = keys.tsv.is_some() || keys.csv.is_some() || keys.jsonl.is_some();
+        if columns.is_some() && !is_table {
+            return Err(Mistake {
+                name: Some("columns"),
+                expected: "nothing, since only `tsv`, `csv` and `jsonl` have columns",
+                found: "columns".into(),
+            });
+        }
+        if languages.is_none() && (keys.moses.is_some() || keys.tmx.is_some()) {
+            return Err(Mistake::missing(
+                "languages",
+                "the languages of source and target, such as `[\"en\", \"de\"]`",
+            ));
+        }
+        let files = [
+            (CorpusFormat::Tsv, keys.tsv),
+            (CorpusFormat::Csv, keys.csv),
+            (CorpusFormat::Jsonl, keys.jsonl),
+            (CorpusFormat::Tmx, keys.tmx),
+            (CorpusFormat::Xliff, keys.xliff),
+            (CorpusFormat::Text, keys.text),
         ];
-        if let Some(single) = single.into_iter().flatten().next() {
-            return Ok(single);
+        for (format, path) in files {
+            if let Some(path) = path {
+                return Ok(Self::File(CorpusFile { path, format, columns, languages, tag }));
+            }
+        }
+        if let Some(lines) = keys.in_memory {
+            return Ok(Self::InMemory { lines });
+        }
+        if let (Some(prefix), Some(pair)) = (keys.moses, &languages) {
+            let [src, tgt] = [&pair.source, &pair.target].map(|code| {
+                let mut name = prefix.clone().into_os_string();
+                name.push(format!(".{code}"));
+                PathBuf::from(name)
+            });
+            return Ok(Self::Aligned { src, tgt, tag });
         }
         match (keys.builtin, keys.src, keys.tgt) {
             (Some(task), ..) => match keys.pairs {
                 Some(pairs) => Ok(Self::Builtin { task, pairs }),
                 None => Err(Mistake::missing("pairs", "the number of pairs to generate")),
             },
-            (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt }),
+            (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt, tag }),
             (None, Some(_), None) => Err(Mistake::missing("tgt", "a file aligned with `src`")),
             (None, None, _) => Err(Mistake::missing("src", "a file aligned with `tgt`")),
         }
     }
 }
 
+fn pair_of_languages(languages: &[String]) -> Result<LanguagePair, Mistake> {
+    match languages {
+        [source, target] if ![source, target].iter().any(|code| code.trim().is_empty()) => {
+            Ok(LanguagePair { source: source.clone(), target: target.clone() })
+        }
+        _ => Err(Mistake {
+            name: Some("languages"),
+            expected: "two codes, of source and target, such as `[\"en\", \"de\"]`",
+            found: format!("{languages:?}"),
+        }),
+    }
+}
+
+fn pair_of_columns(columns: &[Column]) -> Result<[Column; 2], Mistake> {
+    columns.to_vec().try_into().map_err(|columns: Vec<Column>| Mistake {
+        name: Some("columns"),
+        expected: "two columns, of source and target, such as `[3, 4]`",
+        found: attentive_base::count::count(columns.len(), "column"),
+    })
+}
+
 impl From<CorpusSource> for CorpusKeys {
     fn from(source: CorpusSource) -> Self {
         let none = Self::default();
         match source {
-            CorpusSource::Aligned { src, tgt } => Self { src: Some(src), tgt: Some(tgt), ..none },
-            CorpusSource::Tsv(tsv) => Self { tsv: Some(tsv), ..none },
-            CorpusSource::Jsonl(jsonl) => Self { jsonl: Some(jsonl), ..none },
-            CorpusSource::Text(text) => Self { text: Some(text), ..none },
+            CorpusSource::Aligned { src, tgt, tag } => Self { src: Some(src), tgt: Some(tgt), tag, ..none },
+            CorpusSource::File(CorpusFile { path, format, columns, languages, tag }) => {
+                let languages = languages.map(|pair| vec![pair.source, pair.target]);
+                let mut keys = Self { columns: columns.map(Vec::from), languages, tag, ..none };
+                let place = match format {
+                    CorpusFormat::Tsv => &mut keys.tsv,
+                    CorpusFormat::Csv => &mut keys.csv,
+                    CorpusFormat::Jsonl => &mut keys.jsonl,
+                    CorpusFormat::Tmx => &mut keys.tmx,
+                    CorpusFormat::Xliff => &mut keys.xliff,
+                    CorpusFormat::Text => &mut keys.text,
+                };
+                *place = Some(path);
+                keys
+            }
             CorpusSource::Builtin { task, pairs } => Self { builtin: Some(task), pairs: Some(pairs), ..none },
             CorpusSource::InMemory { lines } => Self { in_memory: Some(lines), ..none },
             // Corpora are not nested.

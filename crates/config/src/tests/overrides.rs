@@ -59,8 +59,8 @@ const REFUSED: [(&str, &str); 35] = [
     ("data.valid.src=x", "`data.valid.tgt`: expected a file aligned with `src`, found nothing"),
     (
         "data.valid={}",
-        "`data.valid`: expected exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found \
-         none (an override)",
+        "`data.valid`: expected exactly one of `src` + `tgt`, `moses`, `tsv`, `csv`, `jsonl`, `tmx`, \
+         `xliff`, `text` and `builtin`, found none",
     ),
 ];
 
@@ -79,7 +79,7 @@ fn overrides_win_and_may_add_sections() {
     assert_eq!(config.train.batch_tokens, 3);
     assert_eq!(config.train.schedule.warmup_steps, 5);
     assert_eq!(config.model.positions, Positions::Rotary);
-    let valid = CorpusSource::Aligned { src: "dev.en".into(), tgt: "dev=x.de".into() };
+    let valid = CorpusSource::aligned("dev.en", "dev=x.de");
     assert_eq!(config.data.valid, Some(valid));
 }
 

@@ -16,7 +16,7 @@ fn refuses_data(cases: &[(&str, &str, &str)]) {
 #[test]
 fn a_corpus_has_exactly_one_source() {
     refuses_data(&[
-        ("", "data.train", "exactly one of `src` + `tgt`, `tsv`, `jsonl`, `text` and `builtin`, found none"),
+        ("", "data.train", "`tmx`, `xliff`, `text` and `builtin`, found none"),
         (
             "train = { src = 'a', tgt = 'b', tsv = 'c' }",
             "data.train",
@@ -307,4 +307,56 @@ fn paths_are_utf_8() {
     config.data.dir = Some(std::ffi::OsStr::from_bytes(b"\xff").into());
     let message = config.validate().unwrap_err().to_string();
     assert!(message.starts_with("config key `data.dir`: expected a path in UTF-8"), "{message}");
+}
+
+#[test]
+fn columns_languages_and_tags_belong_to_some_formats() {
+    refuses_data(&[
+        ("train = { tsv = 'a', columns = [1] }", "data.train.columns", "two columns, of source and target"),
+        ("train = { tsv = 'a', columns = [0, 1] }", "data.train.columns", "names, or of numbers from 1"),
+        (
+            "train = { tsv = 'a', columns = 'en' }",
+            "data.train.columns",
+            "a list of names, or of numbers from 1",
+        ),
+        ("train = { jsonl = 'a', columns = [1, 2] }", "data.train.columns", "names of fields"),
+        (
+            "train = { tmx = 'a', languages = ['a', 'b'], columns = [1, 2] }",
+            "data.train.columns",
+            "only `tsv`",
+        ),
+        ("train = { tmx = 'a' }", "data.train.languages", "found nothing"),
+        ("train = { moses = 'a' }", "data.train.languages", "such as `[\"en\", \"de\"]`"),
+        ("train = { tmx = 'a', languages = ['en'] }", "data.train.languages", "two codes"),
+        (
+            "train = { xliff = 'a', languages = ['en', 'de'] }",
+            "data.train.languages",
+            "only `moses` and `tmx`",
+        ),
+        ("train = { builtin = 'grammar', pairs = 5, tag = '<x>' }", "data.train.tag", "only files of pairs"),
+        ("train = { tsv = 'a', tag = '<x>' }", "data.train.tag", "one of `tokenizer.symbols`"),
+    ]);
+    let moses = parse("data.train = { moses = 'dir/train', languages = ['en', 'de'] }", &[]).unwrap();
+    assert_eq!(moses.data.train, Some(crate::CorpusSource::aligned("dir/train.en", "dir/train.de")));
+    let symbols = "tokenizer.symbols = ['<x>', '>>de<<']\n";
+    for text in [
+        "data.train = { tsv = 'a', columns = [3, 'de'] }",
+        "data.train = { csv = 'a', columns = ['en', 'de'] }",
+        "data.train = { jsonl = 'a', columns = ['translation.en', 'translation.de'] }",
+        "data.train = { tmx = 'a', languages = ['en', 'de'] }",
+        "data.train = { xliff = 'a' }",
+        "data.train = [{ tsv = 'a', tag = '<x>' }, { src = 'a', tgt = 'b', tag = '>>de<<' }]",
+    ] {
+        let config = parse(&format!("{symbols}{text}"), &[]).unwrap();
+        // Written out and read back.
+        let table = toml::Table::try_from(&config).unwrap();
+        let read = parse(&toml::to_string(&table).unwrap(), &[]).unwrap();
+        assert_eq!(read, config, "{text}");
+    }
+    refuses(&[
+        ("tokenizer.symbols = ['a b']", "tokenizer.symbols", "tokens without blanks"),
+        ("tokenizer.symbols = ['']", "tokenizer.symbols", "tokens without blanks"),
+        ("tokenizer.symbols = ['a', 'a']", "tokenizer.symbols", "each token once"),
+        ("tokenizer.symbols = ['<s>']", "tokenizer.symbols", "every vocabulary"),
+    ]);
 }

@@ -67,7 +67,7 @@ fn every_example_has_the_type_and_the_range_of_its_key() {
                 Kind::Number => value.is_number() && in_range(key.schema, value),
                 Kind::Text => value.is_string(),
                 Kind::Device => value.as_str().is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
-                Kind::Texts => value.is_array(),
+                Kind::Texts | Kind::Columns => value.is_array(),
                 Kind::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
             };
             assert!(fits, "{} = {value}", key.path);

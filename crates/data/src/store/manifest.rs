@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, CorpusSource, FORMAT, SpecialNames, TokenizerConfig};
+use attentive_config::{Config, CorpusFile, CorpusSource, FORMAT, SpecialNames, TokenizerConfig};
 use attentive_text::Tokenizers;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -71,7 +71,7 @@ impl StoreKey {
         let family = &config.model.family;
         for (source, _) in config.data.training()?.parts() {
             let expanded = patterns::expand(source, config.data.dir.as_deref())?;
-            parts.push((source.format().to_owned(), expanded.len()));
+            parts.push((kind(source), expanded.len()));
             for file in expanded.iter().flat_map(CorpusSource::files) {
                 sources.push(Identity::of(file)?);
             }
@@ -123,6 +123,20 @@ impl StoreKey {
         let stem: String = stem.chars().take(40).map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         format!("{stem}-{hash}")
     }
+}
+
+/// The format of a corpus, and what of its files is read.
+fn kind(source: &CorpusSource) -> String {
+    let columns = match source {
+        CorpusSource::File(CorpusFile { columns, languages, .. }) => {
+            let columns = columns.iter().flatten().map(|column| format!(" {column}"));
+            let languages = languages.iter().map(|pair| format!(" {} to {}", pair.source, pair.target));
+            columns.chain(languages).collect()
+        }
+        _ => String::new(),
+    };
+    let tag = source.tag().map_or_else(String::new, |tag| format!(" after {tag}"));
+    source.format().to_owned() + &columns + &tag
 }
 
 impl Identity {

@@ -2,7 +2,7 @@ use std::fs;
 
 use attentive_base::random::Random;
 use attentive_config::Config;
-use attentive_config::{CorpusSource, TokenizerConfig, TokenizerKind};
+use attentive_config::{CorpusFormat, CorpusSource, TokenizerConfig, TokenizerKind};
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use super::*;
@@ -27,7 +27,7 @@ fn corpus() -> (tempfile::TempDir, StoreKey) {
     let file = folder.path().join("text.txt");
     fs::write(&file, "a dog\n").unwrap();
     let mut config = Config::default();
-    config.data.train = Some(CorpusSource::Tsv(file));
+    config.data.train = Some(CorpusSource::file(CorpusFormat::Tsv, file));
     (folder, StoreKey::of(&config).unwrap())
 }
 
@@ -141,7 +141,7 @@ fn another_corpus_has_another_key() {
     assert!(Store::find(folder.path(), &key).unwrap().is_some());
     let file = folder.path().join("text.txt");
     let mut config = Config::default();
-    config.data.train = Some(CorpusSource::Tsv(file.clone()));
+    config.data.train = Some(CorpusSource::file(CorpusFormat::Tsv, file.clone()));
     assert_eq!(StoreKey::of(&config).unwrap(), key);
     let given = key.clone().encoded_with(&tokenizers);
     config.data.max_len -= 1;
@@ -149,9 +149,14 @@ fn another_corpus_has_another_key() {
     config.data.max_len += 1;
     fs::write(&file, "a cat!\n").unwrap();
     let changed = StoreKey::of(&config).unwrap();
-    for other in [given, shorter, changed] {
+    let CorpusSource::File(mut file) = CorpusSource::file(CorpusFormat::Tsv, file) else { panic!() };
+    file.tag = Some("<x>".into());
+    config.data.train = Some(CorpusSource::File(file));
+    let tagged = StoreKey::of(&config).unwrap();
+    for other in [given, shorter, changed.clone(), tagged.clone()] {
         assert!(Store::find(folder.path(), &other).unwrap().is_none());
     }
+    assert_ne!(changed, tagged);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use attentive_base::error::Result;
-use attentive_config::CorpusSource;
+use attentive_config::{CorpusFormat, CorpusSource};
 use flate2::{Compression, write::GzEncoder};
 use tempfile::{TempDir, tempdir};
 
@@ -37,15 +37,15 @@ impl Files {
 }
 
 pub(super) fn aligned() -> CorpusSource {
-    CorpusSource::Aligned { src: "src".into(), tgt: "tgt".into() }
+    CorpusSource::aligned("src", "tgt")
 }
 
 pub(super) fn tsv() -> CorpusSource {
-    CorpusSource::Tsv("tsv".into())
+    CorpusSource::file(CorpusFormat::Tsv, "tsv")
 }
 
 pub(super) fn jsonl() -> CorpusSource {
-    CorpusSource::Jsonl("jsonl".into())
+    CorpusSource::file(CorpusFormat::Jsonl, "jsonl")
 }
 
 pub(super) fn gzip(content: &[u8]) -> Vec<u8> {

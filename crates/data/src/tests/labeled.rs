@@ -2,17 +2,19 @@ use std::collections::HashMap;
 use std::fs;
 
 use attentive_base::error::Result;
-use attentive_config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
+use attentive_config::{
+    BuiltinTask, CorpusFormat, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary,
+};
 use attentive_text::{Tokenizers, learn_tagged};
 
 use crate::builtin::ClauseType;
 use crate::{Batcher, Budget, Corpus, Encoder, Form, Item, LabelOrigin, encode, read, unwatched};
 
 /// Reads a file with this content.
-fn read_file(content: &str, source: fn(std::path::PathBuf) -> CorpusSource) -> Result<Corpus> {
+fn read_file(content: &str, format: CorpusFormat) -> Result<Corpus> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
-    let source = source("file".into());
+    let source = CorpusSource::file(format, "file");
     read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched)
 }
 
@@ -47,7 +49,7 @@ fn labels_come_from_tsv_and_from_json() {
     let json = "{\"text\": \"A fine film.\", \"label\": \"good\"}\n\n\
                 {\"label\": \" bad\\t\", \"text\": \"No.\", \"id\": 3}\n\
                 {\"label\": \"bad\", \"text\": \"\"}\n";
-    for corpus in [read_file(tsv, CorpusSource::Tsv).unwrap(), read_file(json, CorpusSource::Jsonl).unwrap()]
+    for corpus in [read_file(tsv, CorpusFormat::Tsv).unwrap(), read_file(json, CorpusFormat::Jsonl).unwrap()]
     {
         let expected = [("A fine film.", "good", 1), ("No.", "bad", 3)];
         assert_eq!(labeled(&corpus), expected);
@@ -58,7 +60,7 @@ fn labels_come_from_tsv_and_from_json() {
 #[test]
 fn files_that_seem_to_have_a_header_are_warned_of() {
     let warnings = |content: &str| {
-        let corpus = read_file(content, CorpusSource::Tsv).unwrap();
+        let corpus = read_file(content, CorpusFormat::Tsv).unwrap();
         corpus.warnings().to_vec()
     };
     let body = "good\tA fine film.\nbad\tNo.\n";
@@ -88,7 +90,7 @@ fn files_with_columns_in_quotation_marks_are_warned_of() {
     let warnings = |content: &str, form| {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), content).unwrap();
-        let source = CorpusSource::Tsv("file".into());
+        let source = CorpusSource::file(CorpusFormat::Tsv, "file");
         let corpus = read(&source, form, Some(dir.path()), 1, &mut unwatched).unwrap();
         let found = corpus.warnings().iter();
         let found = found.filter(|warning| warning.contains("are in quotation marks"));
@@ -112,15 +114,15 @@ fn files_with_columns_in_quotation_marks_are_warned_of() {
 #[test]
 fn a_line_with_commas_and_no_tab_may_be_csv() {
     let problem = |content: &str| {
-        let read = read_file(content, CorpusSource::Tsv);
+        let read = read_file(content, CorpusFormat::Tsv);
         read.unwrap_err().to_string()
     };
     let said = problem("good,A fine film.\n");
-    let expected = "found 1; CSV is not read: convert it to tab-separated columns";
+    let expected = "found 1; if it is comma-separated, name the file with `csv`";
     assert!(said.contains(expected), "{said}");
     for content in ["good A fine film.\n", "a\tb, c\td\n"] {
         let said = problem(content);
-        assert!(!said.contains("CSV"), "{said}");
+        assert!(!said.contains("csv"), "{said}");
     }
 }
 
@@ -130,7 +132,7 @@ fn each_file_of_a_pattern_may_seem_to_have_a_header() {
     for (name, first) in [("1.tsv", "label\ttext"), ("2.tsv", "bad\tNo."), ("3.tsv", "label\ttext")] {
         fs::write(dir.path().join(name), format!("{first}\ngood\tYes.\n")).unwrap();
     }
-    let source = CorpusSource::Tsv("*.tsv".into());
+    let source = CorpusSource::file(CorpusFormat::Tsv, "*.tsv");
     let corpus = read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched).unwrap();
     let [first, last] = corpus.warnings() else {
         panic!("{:?}", corpus.warnings());
@@ -145,14 +147,14 @@ fn lines_without_a_label_are_reported() {
         let place = "file`, line 2: ";
         assert!(message.contains(place) && message.contains(problem), "{message}");
     };
-    refused("a\tb\nno label\n", CorpusSource::Tsv, "found 1");
-    refused("a\tb\nx\ty\tz\n", CorpusSource::Tsv, "found 3");
+    refused("a\tb\nno label\n", CorpusFormat::Tsv, "found 1");
+    refused("a\tb\nx\ty\tz\n", CorpusFormat::Tsv, "found 3");
     let spaced = "the label `very good` contains white space";
-    refused("a\tb\nvery good\ttext\n", CorpusSource::Tsv, spaced);
+    refused("a\tb\nvery good\ttext\n", CorpusFormat::Tsv, spaced);
     let good = "{\"text\": \"a\", \"label\": \"b\"}\n";
     for line in ["{\"text\": \"a\"}", "{\"text\": 1, \"label\": \"b\"}", "[]", "[\"a\", \"b\"]"] {
         let expected = "string fields `text` and `label`";
-        refused(&format!("{good}{line}\n"), CorpusSource::Jsonl, expected);
+        refused(&format!("{good}{line}\n"), CorpusFormat::Jsonl, expected);
     }
 }
 
@@ -184,10 +186,10 @@ fn a_text_is_closed_and_has_one_label() {
 fn an_unknown_label_is_reported_with_the_known_ones() {
     let known = |n: usize| -> String { (0..n).map(|i| format!("l{i:02}\tfine\n")).collect() };
     let said = |n, unknown: &str, labels| {
-        let learned = read_file(&known(n), CorpusSource::Tsv).unwrap();
+        let learned = read_file(&known(n), CorpusFormat::Tsv).unwrap();
         let tokenizers = tokenizers(&learned, TokenizerKind::Word);
         let content = format!("l00\tfine\n{unknown}\tfine\n");
-        let corpus = read_file(&content, CorpusSource::Tsv).unwrap();
+        let corpus = read_file(&content, CorpusFormat::Tsv).unwrap();
         let encoder = Encoder::new(Task::Classify, &tokenizers, 9).with_labels(labels);
         let error = encode(&corpus, encoder, &mut unwatched).unwrap_err();
         let message = error.to_string();

@@ -1,6 +1,7 @@
 mod batching;
 mod dropped;
 mod files;
+mod formats;
 mod labeled;
 mod lines;
 mod masking;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use attentive_base::error::Error;
-use attentive_config::{BuiltinTask, CorpusSource};
+use attentive_config::{BuiltinTask, CorpusFormat, CorpusSource};
 
 use super::files::{Files, aligned, gzip, jsonl, texts, tsv, zstd};
 use crate::{Form, ReadStats, read, read_lines, unwatched};
@@ -106,7 +106,7 @@ fn unreadable_files_are_reported() {
     let missing = files.read(aligned()).unwrap_err();
     assert!(matches!(&missing, Error::Io { path, .. } if *path == files.path("tgt")), "{missing}");
     for name in [".", "cut", "missing/tsv"] {
-        let error = files.read(CorpusSource::Tsv(name.into())).unwrap_err();
+        let error = files.read(CorpusSource::file(CorpusFormat::Tsv, name)).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
         assert!(matches!(read_lines(&files.path(name)), Err(Error::Io { .. })));
     }
@@ -146,7 +146,7 @@ fn an_empty_corpus_is_refused() {
 #[test]
 fn a_corpus_has_one_form() {
     let files = Files::new(&[("src", b"a\n"), ("tgt", b"a\n"), ("text", b"a\n")]);
-    let text = || CorpusSource::Text("text".into());
+    let text = || CorpusSource::file(CorpusFormat::Text, "text");
     let reverse = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 3 };
     for (form, source) in [
         (Form::Translations, text()),

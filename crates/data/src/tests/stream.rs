@@ -2,7 +2,7 @@ use std::fs;
 
 use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::{Error, Result};
-use attentive_config::{BuiltinTask, CorpusSource};
+use attentive_config::{BuiltinTask, CorpusFormat, CorpusSource};
 
 use crate::{Corpus, Form, Position, Stream, fixed_windows};
 
@@ -11,7 +11,7 @@ fn read(text: &str) -> Corpus {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text");
     fs::write(&path, text).unwrap();
-    let source = CorpusSource::Text(path);
+    let source = CorpusSource::file(CorpusFormat::Text, path);
     crate::read(&source, Form::Stream, None, 1, &mut crate::unwatched).unwrap()
 }
 
@@ -103,7 +103,7 @@ fn a_stream_can_be_resumed_at_any_position() {
 fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), content).unwrap();
-    let source = CorpusSource::Text("file".into());
+    let source = CorpusSource::file(CorpusFormat::Text, "file");
     let mut train = crate::read(&source, form, Some(dir.path()), 1, &mut crate::unwatched)?;
     let held = train.hold_out(share)?;
     Ok((train, held))

@@ -1,7 +1,9 @@
 use std::fs;
 
 use attentive_base::error::Result;
-use attentive_config::{BuiltinTask, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary};
+use attentive_config::{
+    BuiltinTask, CorpusFormat, CorpusSource, Task, TokenizerConfig, TokenizerKind, Vocabulary,
+};
 use attentive_text::{Tokenizers, learn_tagged};
 use tempfile::tempdir;
 
@@ -11,7 +13,7 @@ use crate::{Corpus, Encoder, Example, Form, Item, TagInput, encode, parse_vector
 fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
-    let source = CorpusSource::Jsonl("file".into());
+    let source = CorpusSource::file(CorpusFormat::Jsonl, "file");
     read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }
 
@@ -20,7 +22,7 @@ fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("tokens"), tokens).unwrap();
     fs::write(dir.path().join("tags"), tags).unwrap();
-    let source = CorpusSource::Aligned { src: "tokens".into(), tgt: "tags".into() };
+    let source = CorpusSource::aligned("tokens", "tags");
     let form = Form::TaggedTokens;
     read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }

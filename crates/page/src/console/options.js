@@ -1,15 +1,15 @@
 // The options of the tasks.
 
-// Name of the setting, label, and attributes of its field.
+// Name of the setting, label, attributes of its field, and the limit of the server that is its maximum.
 const OPTIONS = {
   translate: [
-    ["beam", "Beam width", { type: "number", min: 1, max: 16 }],
-    ["best", "Translations", { type: "number", min: 1, max: 64 }],
+    ["beam", "Beam width", { type: "number", min: 1 }, "beam_width"],
+    ["best", "Translations", { type: "number", min: 1 }, "n_best"],
   ],
   generate: [
     ["temperature", "Temperature", { type: "range", min: 0, max: 2, step: 0.05 }],
     ["top_p", "Top-p", { type: "range", min: 0.05, max: 1, step: 0.05 }],
-    ["most", "Maximum new tokens", { type: "number", min: 1, max: 10000 }],
+    ["most", "Maximum new tokens", { type: "number", min: 1 }, "max_new_tokens"],
     ["seed", "Seed", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER }],
   ],
 };
@@ -26,8 +26,9 @@ function optionFields(models, changed) {
   return fields;
 }
 
-function optionField([name, label, attributes], changed) {
-  const field = make("input", { name, value: settings[name], ...attributes });
+function optionField([name, label, attributes, limit], changed) {
+  const most = limit && limits[limit] ? { max: limits[limit] } : {};
+  const field = make("input", { name, value: settings[name], ...attributes, ...most });
   // The value of a range is not visible by itself.
   const shown = attributes.type === "range" ? [make("output", {}, settings[name])] : [];
   field.value = settings[name];

@@ -18,13 +18,25 @@ const MAX_STRETCH: usize = 256;
 /// The words of a text in alphabetical order, with their frequencies.
 pub(super) struct Counts(Vec<(String, u64)>);
 
+/// The parts of `text` between `symbols`.
+fn between<'a>(text: &'a str, symbols: &[String]) -> Vec<&'a str> {
+    let divide = |parts: Vec<&'a str>, symbol: &String| {
+        parts.into_iter().flat_map(|part| part.split(symbol.as_str())).collect()
+    };
+    symbols.iter().fold(vec![text], divide)
+}
+
 impl Counts {
-    /// Splits each line with `tokenizer` and counts the pieces.
-    pub(super) fn of<S: AsRef<str> + Sync>(texts: &[&[S]], tokenizer: &Tokenizer) -> Result<Self> {
+    /// Splits each line with `tokenizer` and counts the pieces, but for `symbols`.
+    pub(super) fn of<S: AsRef<str> + Sync>(
+        texts: &[&[S]],
+        tokenizer: &Tokenizer,
+        symbols: &[String],
+    ) -> Result<Self> {
         let count_lines = |lines: &[S]| {
             let mut counts = HashMap::new();
-            for line in lines {
-                for word in tokenizer.pieces(line.as_ref())? {
+            for part in lines.iter().flat_map(|line| between(line.as_ref(), symbols)) {
+                for word in tokenizer.pieces(part)? {
                     *counts.entry(word).or_insert(0) += 1;
                 }
             }

@@ -44,6 +44,7 @@ pub fn learn<S: AsRef<str> + Sync>(
         Masks::Without => SPECIAL,
         Masks::With => SPECIAL_AND_MASK,
     };
+    let special = &with_symbols(special, config)[..];
     Ok(match config.vocabulary {
         Vocabulary::Separate if !src.is_empty() => Tokenizers::Separate {
             src: learn_one(config, special, &[src])?,
@@ -69,7 +70,7 @@ pub fn learn_tagged<S: AsRef<str> + Sync>(
     if tokens.is_empty() {
         return Ok(Tokenizers::Shared(tgt));
     }
-    let src = learn_one(config, SPECIAL, &[tokens])?;
+    let src = learn_one(config, &with_symbols(SPECIAL, config), &[tokens])?;
     Ok(Tokenizers::Separate { src, tgt })
 }
 
@@ -83,11 +84,18 @@ pub fn learn_labels<S: AsRef<str> + Sync>(config: &TokenizerConfig, labels: &[S]
         min_frequency: 1,
         lowercase: false,
         normalization: Normalization::None,
+        symbols: Vec::new(),
         ..config.clone()
     };
     learn_one(&as_written, SPECIAL, &[labels])
 }
 
+/// The tokens with which a vocabulary begins: `special` ones, and the symbols of the configuration.
+fn with_symbols<'a>(special: &[&'a str], config: &'a TokenizerConfig) -> Vec<&'a str> {
+    special.iter().copied().chain(config.symbols.iter().map(String::as_str)).collect()
+}
+
+/// Learns the vocabulary of `texts`, which begins with the tokens `special`.
 fn learn_one<S: AsRef<str> + Sync>(
     config: &TokenizerConfig,
     special: &[&str],
@@ -95,7 +103,7 @@ fn learn_one<S: AsRef<str> + Sync>(
 ) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
     let untrained = Model::Word { tokens: owned().collect() };
-    let counts = Counts::of(texts, &build(config, special, &untrained)?)?;
+    let counts = Counts::of(texts, &build(config, special, &untrained)?, &config.symbols)?;
     let alphabet = || alphabet(config, special, &counts);
     let model = match config.kind {
         TokenizerKind::Bpe => bpe::learn(config, special, &counts, &alphabet()?),

@@ -1,4 +1,5 @@
 mod learning;
+mod symbols;
 
 use std::fs;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use attentive_base::error::Error;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{Run, files};
-use attentive_config::{Config, CorpusSource, OptimizerKind, StoreKind, Units, WeightedSource};
+use attentive_config::{Config, CorpusFormat, CorpusSource, OptimizerKind, StoreKind, Units, WeightedSource};
 use attentive_processes::{Processes, in_threads};
 
 use crate::report::Silent;
@@ -259,7 +259,8 @@ fn other_kinds_of_runs_are_shared_too() {
     let folder = tempfile::tempdir().unwrap();
     let mut runs = Vec::new();
     let text = config(folder.path(), LANGUAGE_MODEL, 4);
-    let part = |weight: f64| WeightedSource { source: CorpusSource::Text("text".into()), weight };
+    let part =
+        |weight: f64| WeightedSource { source: CorpusSource::file(CorpusFormat::Text, "text"), weight };
     for store in [StoreKind::Memory, StoreKind::Disk] {
         let mut mixed = text.clone();
         mixed.data.hold_out = 0.0;

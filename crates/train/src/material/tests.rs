@@ -1,7 +1,7 @@
 use std::fs;
 
 use attentive_base::batch::{Batch, TokenId};
-use attentive_config::{CorpusSource, TokenizerKind};
+use attentive_config::{CorpusFormat, CorpusSource, TokenizerKind};
 
 use super::super::report::Silent;
 use super::*;
@@ -13,7 +13,7 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     fs::write(folder.path().join("text"), text).unwrap();
     let mut config = Config { seed, ..Config::default() };
     config.data.dir = Some(folder.path().into());
-    config.data.train = Some(CorpusSource::Text("text".into()));
+    config.data.train = Some(CorpusSource::file(CorpusFormat::Text, "text"));
     config.data.hold_out = 0.5;
     config.tokenizer.kind = TokenizerKind::Word;
     config.model = attentive_samples::variant("family = 'encoder_only'");

@@ -4,18 +4,15 @@ use std::iter::zip;
 use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_config::Task;
 use attentive_pipeline::service::{Admission, Chunk, Client};
-use attentive_pipeline::{Classified, Embedded, Filled, Guess, Pipeline, Tagged};
-use attentive_text::Joint;
+use attentive_pipeline::{Pipeline, Tagged, TextAnswer, TextTask};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::told;
 use crate::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
 use crate::api::OneOrMany;
 use crate::app::{App, Shared};
@@ -62,72 +59,17 @@ impl From<Read> for ReadSome {
     }
 }
 
-/// The kind of prediction.
-#[derive(Clone, Copy)]
-enum Wanted {
-    Gaps,
-    Tags,
-    Labels,
-    Vectors,
-}
-
-impl Wanted {
-    /// The capability that a model needs, for messages.
-    fn what(self) -> &'static str {
-        match self {
-            Self::Gaps => "fill gaps",
-            Self::Tags => "tag tokens",
-            Self::Labels => "classify texts",
-            Self::Vectors => "embed texts",
+/// The maximum number of answers about `texts`.
+fn most_answers(task: TextTask, pipeline: &Pipeline, texts: &[String]) -> usize {
+    match task {
+        TextTask::Fill(count) => {
+            let gaps: usize = texts.iter().map(|text| pipeline.gaps(text)).sum();
+            gaps.saturating_mul(count)
         }
-    }
-
-    /// Returns true if `model` has this capability.
-    fn fits(self, model: &Model) -> bool {
-        match self {
-            Self::Gaps => model.task() == Task::Fill,
-            Self::Tags => model.task() == Task::Tag,
-            Self::Labels => model.task() == Task::Classify,
-            Self::Vectors => model.pipeline().require_encoder().is_ok(),
+        TextTask::Classify(count) => {
+            texts.len().saturating_mul(count.min(pipeline.tokenizers().tgt().vocab_size()))
         }
-    }
-
-    /// The maximum number of answers about `texts`, if `count` are requested for each gap or text.
-    fn most_answers(self, pipeline: &Pipeline, texts: &[String], count: Option<usize>) -> usize {
-        let labels = pipeline.tokenizers().tgt().vocab_size();
-        match self {
-            Self::Gaps => {
-                let gaps: usize = texts.iter().map(|text| pipeline.gaps(text)).sum();
-                gaps.saturating_mul(count.unwrap_or(GUESSES))
-            }
-            Self::Labels => texts.len().saturating_mul(count.unwrap_or(labels).min(labels)),
-            Self::Tags | Self::Vectors => texts.len(),
-        }
-    }
-
-    /// Computes an object for each text.
-    fn find(
-        self,
-        pipeline: &Pipeline,
-        texts: &[String],
-        count: Option<usize>,
-    ) -> attentive_base::Result<Vec<Value>> {
-        match self {
-            Self::Gaps => {
-                let count = count.unwrap_or(GUESSES);
-                let fill = |text: &String| Ok(filled(text, &pipeline.fill(text, count)?));
-                texts.iter().map(fill).collect()
-            }
-            Self::Tags => Ok(pipeline.tag(1, texts)?.iter().map(tagged).collect()),
-            Self::Labels => {
-                let found = pipeline.classify(1, texts, count.unwrap_or(usize::MAX))?;
-                Ok(zip(texts, &found).map(|(text, found)| classified(text, found)).collect())
-            }
-            Self::Vectors => {
-                let found = pipeline.embed(1, texts)?;
-                Ok(zip(texts, &found).map(|(text, found)| embedded(text, found)).collect())
-            }
-        }
+        TextTask::Tag | TextTask::Embed => texts.len(),
     }
 }
 
@@ -136,7 +78,7 @@ impl Wanted {
     responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a \
                                             list of such objects")))]
 pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Response, Problem> {
-    answer::<ReadSome>(app, request, Wanted::Gaps).await
+    answer::<ReadSome>(app, request, |count| TextTask::Fill(count.unwrap_or(GUESSES))).await
 }
 
 /// Predicts a tag for every token of a text.
@@ -144,7 +86,7 @@ pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Re
     responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of \
                                             such objects")))]
 pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Response, Problem> {
-    answer::<Read>(app, request, Wanted::Tags).await
+    answer::<Read>(app, request, |_| TextTask::Tag).await
 }
 
 /// Predicts a label for a text.
@@ -152,7 +94,7 @@ pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Res
     responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a \
                                             list of such objects")))]
 pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Result<Response, Problem> {
-    answer::<ReadSome>(app, request, Wanted::Labels).await
+    answer::<ReadSome>(app, request, |count| TextTask::Classify(count.unwrap_or(usize::MAX))).await
 }
 
 /// Computes the vector of a text.
@@ -160,40 +102,41 @@ pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Resul
     responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of \
                                             such objects")))]
 pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<Response, Problem> {
-    answer::<Read>(app, request, Wanted::Vectors).await
+    answer::<Read>(app, request, |_| TextTask::Embed).await
 }
 
 /// The response with the predictions for each text.
 async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
     State(app): State<Shared>,
     request: Request,
-    wanted: Wanted,
+    task: fn(Option<usize>) -> TextTask,
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: ReadSome = json::<R>(request, &app).await?.into();
-    let fits = |model: &Model| wanted.fits(model);
-    let model = (app.models).choose(asked.model.as_deref(), wanted.what(), fits)?;
+    let task = task(asked.count);
+    let fits = |model: &Model| task.fits(model.pipeline());
+    let model = (app.models).choose(asked.model.as_deref(), task.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
     app.admit(&visit, "text", &texts)?;
     if (asked.count).is_some_and(|count| !(1..=MOST).contains(&count)) {
         let problem = format!("`count` is between 1 and {MOST}");
         return Err(Problem::field("count", problem));
     }
-    let (reader, count) = (Arc::clone(&model), asked.count);
+    let reader = Arc::clone(&model);
     let check = move |_: &Stop| {
-        let found = wanted.most_answers(reader.pipeline(), &texts, count);
+        let found = most_answers(task, reader.pipeline(), &texts);
         if found > MOST_ANSWERS { Err(too_many(found)) } else { Ok(texts) }
     };
     let texts = app.desk.ask(client, check).await?;
-    let found = match wanted {
-        Wanted::Tags => tags(&app, &model, client, texts).await?,
+    let found = match task {
+        TextTask::Tag => tags(&app, &model, client, texts).await?,
         _ => {
             let chunks = grouped(
                 ENOUGH,
                 texts,
                 |text: &String| positions_of(text.len()),
-                |texts| move |pipeline: &Pipeline| Ok(written(wanted.find(pipeline, &texts, count)?)),
+                |texts| move |pipeline: &Pipeline| Ok(written(&task.answers(pipeline, 1, &texts)?)),
             );
             compute(&model, client, Admission::New, chunks).await?.concat()
         }
@@ -225,8 +168,7 @@ async fn tags(
         }
         let whole = zip(texts.iter(), of_texts);
         let join = |(text, pieces): (&String, _)| reader.pipeline().join_tagged(text, pieces);
-        let whole = whole.map(|one| tagged(&join(one)));
-        Ok(written(whole.collect()))
+        Ok(written(&whole.map(|one| TextAnswer::Tag(join(one))).collect::<Vec<_>>()))
     };
     app.desk.ask(client, join).await
 }
@@ -263,9 +205,10 @@ fn too_many(found: usize) -> Problem {
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }
 
-/// Serializes the objects as JSON, which takes less memory.
-fn written(objects: Vec<Value>) -> Vec<String> {
-    objects.iter().map(Value::to_string).collect()
+/// The answers as JSON, which takes less memory.
+fn written(answers: &[TextAnswer<'_>]) -> Vec<String> {
+    let written = answers.iter().map(serde_json::to_string);
+    written.map(Result::unwrap_or_default).collect()
 }
 
 /// The response with the `objects` of all texts, or with the only one.
@@ -281,35 +224,4 @@ fn body(model: &str, objects: &[String], is_list: bool) -> String {
             format!("{{\"model\":{model},\"results\":[{objects}]}}")
         }
     }
-}
-
-fn filled(input: &str, filled: &Filled) -> Value {
-    let token = |guess: &Guess| {
-        json!({
-            "token": guess.text,
-            "joined": guess.joint == Joint::None,
-            "probability": guess.probability,
-        })
-    };
-    let gap = |gap: &Vec<Guess>| gap.iter().map(token).collect();
-    let gaps: Vec<Value> = filled.gaps.iter().map(gap).collect();
-    let warnings = told(&filled.warnings);
-    json!({"input": input, "text": filled.text, "gaps": gaps, "warnings": warnings})
-}
-
-fn tagged(tagged: &Tagged) -> Value {
-    let warnings = told(&tagged.warnings);
-    json!({"tokens": tagged.tokens, "tags": tagged.tags, "warnings": warnings})
-}
-
-fn classified(text: &str, found: &Classified) -> Value {
-    let label =
-        |one: &attentive_pipeline::LabelScore| json!({"label": one.label, "probability": one.probability});
-    let labels: Vec<Value> = found.labels.iter().map(label).collect();
-    let best = found.labels.first().map(|best| best.label.as_str());
-    json!({"text": text, "label": best, "labels": labels, "warnings": told(&found.warnings)})
-}
-
-fn embedded(text: &str, found: &Embedded) -> Value {
-    json!({"text": text, "vector": found.vector, "warnings": told(&found.warnings)})
 }

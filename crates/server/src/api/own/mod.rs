@@ -71,7 +71,8 @@ struct Described {
 /// Lists the models, the limits of a request, and the formats of files.
 #[utoipa::path(get, path = "/api/models", tag = "Attentive",
     responses((status = 200, description = "`models`, a list, and `limits`: how many `characters` and \
-                                            `texts` a request may have; and `files`: the extensions of \
+                                            `texts` a request may have, and the largest `beam_width`, \
+                                            `n_best` and `max_new_tokens`; and `files`: the extensions of \
                                             `formats` and of some `others` that are refused",
         body = [Described])))]
 async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
@@ -79,7 +80,14 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     let all = app.models.all();
     let described: Vec<_> = all.iter().map(|model| described(model)).collect();
     let limits = &app.config.limits;
-    let limits = json!({"characters": limits.characters, "texts": limits.most_texts()});
+    let search = limits.of_search();
+    let limits = json!({
+        "characters": limits.characters,
+        "texts": limits.most_texts(),
+        "beam_width": search.beam_width,
+        "n_best": search.n_best,
+        "max_new_tokens": limits.new_tokens,
+    });
     let formats: Vec<_> = FileFormat::ALL.into_iter().flat_map(FileFormat::extensions).collect();
     let files = json!({"formats": formats, "others": FileFormat::OTHERS});
     Ok(reply(&json!({"models": described, "limits": limits, "files": files})))

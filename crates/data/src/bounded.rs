@@ -1,0 +1,46 @@
+//! Readers that fail when one record takes too many bytes.
+
+use std::io::{self, Read};
+
+use super::content::Content;
+use super::lines::MAX_RECORD_BYTES;
+use super::stored::{Hashed, SourceFile, Unpacked};
+
+use std::path::{Path, PathBuf};
+
+/// Reads a file of records, which is decompressed if need be. A record of more than [`MAX_RECORD_BYTES`] is an
+/// error, so that a reader that keeps one record in RAM stays within that.
+#[derive(Debug)]
+pub(super) struct Bounded {
+    inner: Unpacked<Hashed<Content>>,
+    /// The number of bytes that the current record may still have.
+    left: usize,
+}
+
+impl Bounded {
+    /// Opens the file at `path`.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let inner = Unpacked::new(Hashed::new(Content::open(path)?));
+        Ok(Self { inner, left: MAX_RECORD_BYTES })
+    }
+
+    /// Begins a record.
+    pub(super) fn begin(&mut self) {
+        self.left = MAX_RECORD_BYTES;
+    }
+
+    /// The identity of the file, once all of it has been read.
+    pub(super) fn finish(self, path: PathBuf) -> Option<SourceFile> {
+        Some(self.inner.into_inner()?.finish(path))
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read).ok_or_else(|| {
+            io::Error::other(format!("a record has more than {} MiB", MAX_RECORD_BYTES >> 20))
+        })?;
+        Ok(read)
+    }
+}

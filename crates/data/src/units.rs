@@ -1,0 +1,239 @@
+//! Translated units: translation memories (TMX 1.4) and XLIFF (1.2 and 2).
+
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
+use attentive_config::LanguagePair;
+use quick_xml::Error as XmlError;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::reader::Reader;
+
+use super::bounded::Bounded;
+use super::foreign::unreadable;
+use super::item::Item;
+use super::stored::SourceFile;
+use super::table::on_one_line;
+
+/// The elements whose content is code of the original file, in TMX and XLIFF.
+const CODES: [&str; 6] = ["bpt", "ept", "it", "ph", "ut", "cp"];
+
+/// The states of XLIFF's targets that are no translations yet.
+const UNTRANSLATED: [&str; 5] = ["new", "needs-translation", "needs-l10n", "needs-adaptation", "initial"];
+
+/// The elements of a format.
+#[derive(Debug)]
+enum Kind {
+    /// Units with a segment for each of several languages.
+    Memory(LanguagePair),
+    /// Units of a source and a target.
+    Translated,
+}
+
+/// A file of translated units, of which one at a time is in RAM.
+#[derive(Debug)]
+pub(super) struct Units {
+    reader: Reader<BufReader<Bounded>>,
+    kind: Kind,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    /// The number of units that have been read.
+    count: usize,
+}
+
+/// A unit that is being read.
+#[derive(Default)]
+struct Unit {
+    /// The texts of source and target.
+    texts: [Option<String>; 2],
+    /// The side of the segments that are being read.
+    side: Option<usize>,
+    /// The text that is being read.
+    text: Option<String>,
+    /// The elements of code, and of other parts that are left out, that are open.
+    skipped: usize,
+    /// Whether the target is no translation yet.
+    is_untranslated: bool,
+}
+
+impl Units {
+    /// Opens a translation memory, of which the segments in `languages` are read.
+    pub(super) fn memory(path: &Path, languages: LanguagePair) -> io::Result<Self> {
+        Self::open(path, Kind::Memory(languages))
+    }
+
+    /// Opens an XLIFF file.
+    pub(super) fn translated(path: &Path) -> io::Result<Self> {
+        Self::open(path, Kind::Translated)
+    }
+
+    fn open(path: &Path, kind: Kind) -> io::Result<Self> {
+        let reader = Reader::from_reader(BufReader::new(Bounded::open(path)?));
+        Ok(Self { reader, kind, path: path.to_path_buf(), buffer: Vec::new(), count: 0 })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of the last unit.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn finish(self) -> Option<SourceFile> {
+        self.reader.into_inner().into_inner().finish(self.path)
+    }
+
+    /// The next unit; `None` at the end. A side that is missing is empty.
+    pub(super) fn next(&mut self) -> Result<Option<Item>> {
+        let mut unit = Unit::default();
+        loop {
+            self.reader.get_mut().get_mut().begin();
+            self.buffer.clear();
+            let event = self.reader.read_event_into(&mut self.buffer);
+            let event = match event {
+                Ok(event) => event,
+                Err(error) => {
+                    let at = self.reader.error_position();
+                    return Err(broken(&self.path, at, self.count, error));
+                }
+            };
+            match event {
+                Event::Eof => return Ok(None),
+                Event::Decl(declaration) => {
+                    let encoding = declaration.encoding().and_then(|found| found.ok());
+                    if let Some(encoding) = encoding.filter(|name| !name.eq_ignore_ascii_case("utf-8")) {
+                        return Err(Error::Data {
+                            problem: format!("`{}` is XML in {encoding}", self.path.display()),
+                            hint: Some(format!(
+                                "convert it: `iconv -f {encoding} -t UTF-8 IN | sed '1s/{encoding}/UTF-8/' > OUT`"
+                            )),
+                        });
+                    }
+                }
+                Event::Start(tag) => unit.start(&tag, &self.kind),
+                Event::End(tag) => {
+                    let name = tag.local_name();
+                    if unit.end(name.as_ref(), &self.kind) {
+                        self.count += 1;
+                        return Ok(Some(unit.into_item()));
+                    }
+                }
+                Event::Text(text) => unit.push(&text),
+                Event::CData(text) => unit.push(&text),
+                Event::GeneralRef(reference) => unit.push(&resolved(&reference)),
+                Event::Empty(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
+            }
+        }
+    }
+}
+
+impl Unit {
+    fn start(&mut self, tag: &BytesStart<'_>, kind: &Kind) {
+        let name = tag.local_name();
+        let name: &str = name.as_ref();
+        // Other translations of a unit, and its segmentation, have sources and targets, too.
+        let is_aside = ["alt-trans", "seg-source", "ignorable", "note"].contains(&name);
+        if self.skipped > 0 || is_aside || self.text.is_some() && CODES.contains(&name) {
+            self.skipped += 1;
+            return;
+        }
+        match (name, kind) {
+            ("tu", Kind::Memory(_)) | ("trans-unit" | "segment", Kind::Translated) => {
+                *self = Self { is_untranslated: is_untranslated(tag), ..Self::default() };
+            }
+            ("tuv", Kind::Memory(pair)) => {
+                let language = attribute(tag, "lang").unwrap_or_default();
+                let sides = [&pair.source, &pair.target];
+                self.side = sides.iter().position(|code| fits(code, &language));
+            }
+            ("seg", Kind::Memory(_)) => self.text = self.side.map(|_| String::new()),
+            ("source", Kind::Translated) => (self.side, self.text) = (Some(0), Some(String::new())),
+            ("target", Kind::Translated) => {
+                self.is_untranslated |= is_untranslated(tag);
+                (self.side, self.text) = (Some(1), Some(String::new()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends an element; true if it is the unit.
+    fn end(&mut self, name: &str, kind: &Kind) -> bool {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return false;
+        }
+        match (name, kind) {
+            ("seg", Kind::Memory(_)) | ("source" | "target", Kind::Translated) => {
+                if let (Some(side), Some(text)) = (self.side, self.text.take()) {
+                    // The first segment in a language counts.
+                    self.texts[side].get_or_insert(text);
+                }
+                false
+            }
+            ("tu", Kind::Memory(_)) | ("trans-unit" | "segment", Kind::Translated) => true,
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        if let Some(own) = self.text.as_mut().filter(|_| self.skipped == 0) {
+            own.push_str(text);
+        }
+    }
+
+    fn into_item(self) -> Item {
+        let is_untranslated = self.is_untranslated;
+        let [src, tgt] = self.texts.map(|text| on_one_line(&text.unwrap_or_default()).trim().to_owned());
+        Item::Translation { src, tgt: if is_untranslated { String::new() } else { tgt } }
+    }
+}
+
+/// Whether XLIFF's `state` says that there is no translation yet.
+fn is_untranslated(tag: &BytesStart<'_>) -> bool {
+    attribute(tag, "state").is_some_and(|state| UNTRANSLATED.contains(&&*state))
+}
+
+/// The value of an attribute, whatever its prefix.
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let mut all = tag.attributes().flatten();
+    let found = all.find(|one| AsRef::<str>::as_ref(&one.key.local_name()) == name)?;
+    Some(found.value.to_string())
+}
+
+/// Whether `language` is the one with this code, or a variety of it: `en-US` of `en`.
+fn fits(code: &str, language: &str) -> bool {
+    let plain = |code: &str| code.replace('_', "-").to_lowercase();
+    let (code, language) = (plain(code), plain(language));
+    language == code || language.strip_prefix(&code).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// The character for a reference; a reference to an entity that is not known stays.
+fn resolved(reference: &BytesRef<'_>) -> String {
+    if let Ok(Some(character)) = reference.resolve_char_ref() {
+        return character.to_string();
+    }
+    let name: &str = reference;
+    resolve_xml_entity(name).map_or_else(|| format!("&{name};"), str::to_owned)
+}
+
+/// An error of the reader at this byte, after so many units.
+fn broken(path: &Path, at: u64, units: usize, error: XmlError) -> Error {
+    match error {
+        XmlError::Io(error) => {
+            let error = io::Error::new(error.kind(), error.to_string());
+            Interrupt::check().err().unwrap_or_else(|| unreadable(path)(error))
+        }
+        other => Error::Data {
+            problem: format!(
+                "`{}` is not well-formed XML at byte {at}, after {}: {other}",
+                path.display(),
+                attentive_base::count::count(units, "unit")
+            ),
+            hint: None,
+        },
+    }
+}
