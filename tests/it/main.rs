@@ -50,6 +50,7 @@ mod cli_score;
 mod cli_sentences;
 mod cli_significance;
 mod cli_sums;
+mod cli_symbols;
 mod cli_tokens;
 mod cli_training;
 #[cfg(feature = "server")]

@@ -1,4 +1,4 @@
-//! Options for models of many languages, shared by `import` and `translate`.
+//! Options for models of many languages, shared by `import`, `translate` and `evaluate`.
 
 use attentive_text::Languages;
 

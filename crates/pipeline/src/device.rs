@@ -8,8 +8,8 @@ use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
 use attentive_model::engine::Precision;
 
-use super::Pipeline;
 use super::ready::decodes;
+use super::{Pipeline, shared, taken};
 
 /// Opens a device for decoding in `precision`, if it is given; `None` for the CPU.
 ///
@@ -105,7 +105,7 @@ impl Pipeline {
         self.config.decode.cache_precision = Float::F32;
         let partners = self.partners.into_iter();
         Ok(Self {
-            engine: engine.into(),
+            engine: shared(engine),
             file: None,
             partners: partners.map(|partner| partner.on_device(device)).collect::<Result<_>>()?,
             ..self
@@ -118,9 +118,9 @@ impl Pipeline {
     /// # Panics
     /// If the model does not decode, or was not given to [`Pipeline::from_parts`].
     pub fn where_it_is(mut self, device: &'static dyn Device) -> Self {
-        let model = self.model.take().expect("a model of weights that exist");
+        let model = taken(&mut self.model).expect("a model of weights that exist");
         self.config.decode.cache_precision = Float::F32;
-        self.engine = AnyEngine::Device(DeviceEngine::new(device, model)).into();
+        self.engine = shared(AnyEngine::Device(DeviceEngine::new(device, model)));
         self
     }
 

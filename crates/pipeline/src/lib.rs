@@ -54,6 +54,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use attentive_architecture::{Architecture, TokenContract};
+use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread};
 use attentive_config::{Config, Float, Task, TrainDevice};
@@ -67,6 +68,20 @@ use attentive_text::{Languages, Tokenizers};
 
 use ready::{Form, Ready, decodes};
 
+/// Weights that pipelines may share.
+fn shared<T>(weights: T) -> Arc<OnceLock<T>> {
+    Arc::new(weights.into())
+}
+
+/// The weights in `place`, if there are any.
+///
+/// # Panics
+/// If they are shared.
+fn taken<T>(place: &mut Arc<OnceLock<T>>) -> Option<T> {
+    let place = Arc::get_mut(place).expect("no other pipeline shares the weights");
+    place.take()
+}
+
 /// A model with everything needed to process text: weights, tokenizers and configuration.
 #[derive(Debug)]
 pub struct Pipeline {
@@ -75,8 +90,8 @@ pub struct Pipeline {
     architecture: Architecture,
     /// The model in two representations, at least one of which exists; the other one is built when it is
     /// first needed.
-    model: OnceLock<Model>,
-    engine: OnceLock<AnyEngine>,
+    model: Arc<OnceLock<Model>>,
+    engine: Arc<OnceLock<AnyEngine>>,
     /// The file in which a quantized model has its weights.
     file: Option<PackedFile>,
     /// The other models of an ensemble.
@@ -85,6 +100,8 @@ pub struct Pipeline {
     translated: Arc<AtomicUsize>,
     /// Whether the source vocabulary has letters, once that was asked.
     reads_letters: OnceLock<bool>,
+    /// The tokens of target languages, one of which begins every source, once that was asked.
+    targets: OnceLock<Vec<TokenId>>,
 }
 
 impl Pipeline {
@@ -196,12 +213,13 @@ impl Pipeline {
             config,
             tokenizers,
             architecture,
-            model,
-            engine,
+            model: Arc::new(model),
+            engine: Arc::new(engine),
             file,
             partners: Vec::new(),
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
+            targets: OnceLock::new(),
         };
         match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
@@ -216,12 +234,13 @@ impl Pipeline {
             config,
             tokenizers,
             architecture: model.architecture().clone(),
-            model: model.into(),
-            engine: OnceLock::new(),
+            model: Arc::new(model.into()),
+            engine: Arc::default(),
             file: None,
             partners: Vec::new(),
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
+            targets: OnceLock::new(),
         }
     }
 
@@ -245,8 +264,8 @@ impl Pipeline {
         let cache = self.config.decode.cache_precision;
         let partners = self.partners.into_iter();
         Ok(Self {
-            model: OnceLock::new(),
-            engine: AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist)).into(),
+            model: Arc::default(),
+            engine: shared(AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist))),
             file: None,
             partners: partners.map(|partner| partner.into_precision(precision)).collect::<Result<_>>()?,
             ..self
@@ -256,11 +275,12 @@ impl Pipeline {
     /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
     ///
     /// # Panics
-    /// If the model does not decode, or the shortlist is for another target vocabulary.
+    /// If the model does not decode, if the shortlist is for another target vocabulary, or if another pipeline
+    /// shares the weights ([`Pipeline::in_languages`]).
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
         self.stepper();
-        let engine = self.engine.take().expect("it was built");
-        Self { engine: engine.with_shortlist(shortlist).into(), ..self }
+        let engine = taken(&mut self.engine).expect("it was built");
+        Self { engine: shared(engine.with_shortlist(shortlist)), ..self }
     }
 
     /// Replaces the configured number type of the keys and values that the model, and those of its ensemble,
@@ -276,15 +296,15 @@ impl Pipeline {
             ));
         }
         self.config.decode.cache_precision = precision;
-        self.engine = match self.engine.take() {
-            Some(AnyEngine::Cpu(engine)) => AnyEngine::Cpu(engine.with_cache(precision)).into(),
+        self.engine = match taken(&mut self.engine) {
+            Some(AnyEngine::Cpu(engine)) => shared(AnyEngine::Cpu(engine.with_cache(precision))),
             Some(AnyEngine::Device(_)) if precision != Float::F32 => {
                 return Err(Error::usage(
                     format!("GPUs keep keys and values in f32, not in {precision}"),
                     "leave the precision of the cache out, or decode on the CPU",
                 ));
             }
-            other => other.map(OnceLock::from).unwrap_or_default(),
+            other => other.map(shared).unwrap_or_default(),
         };
         let partners = self.partners.into_iter();
         self.partners =
@@ -305,6 +325,40 @@ impl Pipeline {
     pub fn is_multilingual(&self) -> bool {
         let sides = [self.tokenizers.src(), self.tokenizers.tgt()];
         sides.iter().any(|side| !side.languages().is_empty())
+    }
+
+    /// Returns a pipeline that translates between these languages with the same weights.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that the model does not have.
+    pub fn in_languages(&self, languages: &Languages) -> Result<Self> {
+        let partners = self.partners.iter().map(|partner| partner.in_languages(languages));
+        let shared = Self {
+            config: self.config.clone(),
+            tokenizers: self.tokenizers.clone(),
+            architecture: self.architecture.clone(),
+            model: Arc::clone(&self.model),
+            engine: Arc::clone(&self.engine),
+            file: self.file.clone(),
+            partners: partners.collect::<Result<_>>()?,
+            translated: Arc::default(),
+            reads_letters: OnceLock::new(),
+            targets: OnceLock::new(),
+        };
+        shared.with_languages(languages)
+    }
+
+    /// The tokens of target languages, one of which must begin every source; none if the model has only one
+    /// target language, or its configuration says which one is meant.
+    pub(crate) fn targets(&self) -> &[TokenId] {
+        self.targets.get_or_init(|| {
+            let source = self.tokenizers.src();
+            let marks = match self.config.model.family.translator() {
+                Some(model) => Languages::marks(&source.languages(), model),
+                None => Vec::new(),
+            };
+            marks.iter().filter_map(|token| source.id(token)).collect()
+        })
     }
 
     /// Replaces the configured source and target languages.

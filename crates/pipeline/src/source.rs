@@ -43,6 +43,10 @@ impl Source {
             let unknown = tokenizer.unknown(read)?;
             source.warnings.extend(Warning::of_unreadable(&unknown));
         }
+        let targets = pipeline.targets();
+        if !targets.is_empty() && source.ids.first().is_some_and(|first| !targets.contains(first)) {
+            source.warnings.push(Warning::of_no_language(tokenizer, targets));
+        }
         if !source.ids.is_empty() {
             source.ids = special.framed(source.ids);
         }

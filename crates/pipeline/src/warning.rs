@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use attentive_base::batch::TokenId;
 use attentive_base::count::count;
+use attentive_text::{Tokenizer, some_languages};
 use serde::{Serialize, Serializer};
 
 use super::terms::shortened;
@@ -63,6 +65,14 @@ impl Warning {
                 named.join(", ")
             ))
         })
+    }
+
+    /// A warning that a text does not say into which of the languages `targets` it is to be translated.
+    pub(super) fn of_no_language(tokenizer: &Tokenizer, targets: &[TokenId]) -> Self {
+        let some = some_languages(&tokenizer.spelled(targets));
+        Self::new(format!(
+            "the model translates into several languages, and the text does not begin with one of {some}"
+        ))
     }
 
     /// A warning that `unwritten` parts of a translation are not in the vocabulary; `None` if there are none.

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::{Task, TrainDevice};
 use attentive_decode::SearchOptions;
@@ -77,6 +77,11 @@ impl Model {
     /// does, as far as anyone knows.
     fn translates_as(&self, served: &ServedModel) -> bool {
         !self.pipeline().is_multilingual() || self.config.direction == served.direction
+    }
+
+    /// Returns true if a service in other languages can share the weights.
+    fn can_share(&self) -> bool {
+        self.pipeline().is_multilingual() && !self.pipeline().is_on_device()
     }
 
     pub(super) fn service(&self) -> &Service {
@@ -227,9 +232,12 @@ impl Models {
             let known = models.iter().chain(&*before);
             let known =
                 known.into_iter().find(|known| known.source.is_same(&source) && known.translates_as(served));
-            let service = match known {
-                Some(known) => Arc::clone(&known.service),
-                None => Arc::new(start(served, source.precision, config)?),
+            // Another direction of a model of several languages shares its weights.
+            let same = models.iter().find(|known| known.source.is_same(&source) && known.can_share());
+            let service = match (known, same) {
+                (Some(known), _) => Arc::clone(&known.service),
+                (None, Some(same)) => Arc::new(start_beside(served, same.pipeline(), config)?),
+                (None, None) => Arc::new(start(served, source.precision, config)?),
             };
             let old = before.iter().find(|old| old.name() == served.name);
             let stays = old.filter(|old| Arc::ptr_eq(&old.service, &service));
@@ -254,17 +262,36 @@ impl Models {
 /// # Errors
 /// [`Error::Usage`] for a language that the model does not have.
 fn between(served: &ServedModel, pipeline: Pipeline) -> Result<Pipeline> {
+    match languages_of(served, &pipeline)? {
+        languages if languages == Languages::default() => Ok(pipeline),
+        languages => pipeline.with_languages(&languages).map_err(|error| about(served, error)),
+    }
+}
+
+/// The languages of `served`, as the model knows them.
+fn languages_of(served: &ServedModel, pipeline: &Pipeline) -> Result<Languages> {
     let Some(Direction { source, target }) = &served.direction else {
-        return Ok(pipeline);
+        return Ok(Languages::default());
     };
-    let languages = pipeline.languages_between([source.code(), target.code()]);
-    languages
-        .and_then(|languages| {
-            if languages == Languages::default() { Ok(pipeline) } else { pipeline.with_languages(&languages) }
-        })
-        .map_err(|error| {
+    let found = pipeline.languages_between([source.code(), target.code()]);
+    found.map_err(|error| about(served, error))
+}
+
+fn about(served: &ServedModel, error: Error) -> Error {
+    match &served.direction {
+        Some(Direction { source, target }) => {
             error.about(format_args!("the model `{}`, which is served as {source} to {target}", served.name))
-        })
+        }
+        None => error,
+    }
+}
+
+/// Starts a service that translates between other languages than `pipeline`, with the same weights.
+fn start_beside(served: &ServedModel, pipeline: &Pipeline, config: &ServeConfig) -> Result<Service> {
+    let languages = languages_of(served, pipeline)?;
+    let pipeline = pipeline.in_languages(&languages).map_err(|error| about(served, error))?;
+    tracing::info!(model = served.name, dir = %served.dir.display(), "shares the weights of another direction");
+    serve(pipeline, config)
 }
 
 fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfig) -> Result<Service> {
@@ -280,7 +307,6 @@ fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfi
         }
         None => pipeline,
     };
-    let pipeline = Arc::new(pipeline);
     // Quantized weights have their own checksum.
     let is_checked = provenance.sha256_of(files::WEIGHTS).is_some() || checkpoint::is_quantized(&served.dir);
     if let Some(warning) = (pipeline.device()).and_then(Device::hardware).and_then(|it| it.warning()) {
@@ -295,8 +321,12 @@ fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfi
             "`provenance.json` has no checksum of the weights, so damage to them would go unnoticed"
         );
     }
+    serve(pipeline, config)
+}
+
+fn serve(pipeline: Pipeline, config: &ServeConfig) -> Result<Service> {
     Service::start(
-        pipeline,
+        Arc::new(pipeline),
         service::Limits {
             workers: config.threads,
             batch: config.limits.batch,

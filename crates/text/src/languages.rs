@@ -1,7 +1,7 @@
 //! The languages of multilingual translation models.
 
 use attentive_base::error::{Error, Result};
-use attentive_config::FamilyConfig;
+use attentive_config::{FamilyConfig, Translator};
 
 use super::{KnownLanguage, Tokenizer, Tokenizers};
 
@@ -68,10 +68,26 @@ impl Languages {
                 None => tokenizer.language(code),
             }
         };
-        Ok(Self {
-            source: of_source.map(|_| find(tokenizers.src(), source)).transpose()?,
-            target: of_target.map(|_| find(tokenizers.tgt(), target)).transpose()?,
-        })
+        let source = of_source.map(|_| find(tokenizers.src(), source)).transpose()?;
+        let is_marked = !Self::marks(&tokenizers.src().languages(), model).is_empty();
+        let target = match of_target {
+            Some(_) => Some(find(tokenizers.tgt(), target)?),
+            None if is_marked => Some(find(tokenizers.src(), target)?),
+            None => None,
+        };
+        Ok(Self { source, target })
+    }
+
+    /// Those of the tokens `languages` of a source vocabulary with one of which every text must begin, since
+    /// the model's configuration does not say which language is meant.
+    pub fn marks(languages: &[String], model: &Translator) -> Vec<String> {
+        let names_one = |token: &Option<String>| token.as_deref().and_then(code_of).is_some();
+        let (encoder, decoder) = (&model.encoder, &model.decoder);
+        let places = [&encoder.source_first, &decoder.decoder_start_token, &model.forced_bos_token];
+        if places.into_iter().any(names_one) {
+            return Vec::new();
+        }
+        languages.iter().filter(|token| token.starts_with(BEFORE_SOURCE)).cloned().collect()
     }
 
     /// Sets the languages between which a model of this family translates.
@@ -92,7 +108,9 @@ impl Languages {
             }
         }
         if let Some(code) = &self.target {
-            let token = tokenizers.tgt().language(code)?;
+            let in_source = tokenizers.src().language(code).ok();
+            let before_source = in_source.filter(|token| token.starts_with(BEFORE_SOURCE));
+            let token = before_source.map_or_else(|| tokenizers.tgt().language(code), Ok)?;
             let start = decoder.decoder_start_token.as_deref();
             let starts = start.and_then(code_of).is_some();
             if token.starts_with(BEFORE_SOURCE) {

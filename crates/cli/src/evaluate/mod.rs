@@ -19,6 +19,7 @@ use attentive_train as train;
 use serde::Serialize;
 
 use super::device::{DecodingDeviceArgs, warn_of_software};
+use super::languages::LanguageArgs;
 use super::message;
 use super::model::ModelArgs;
 use super::output::Output;
@@ -96,6 +97,8 @@ pub(super) struct Args {
     #[command(flatten)]
     device: DecodingDeviceArgs,
     #[command(flatten)]
+    languages: LanguageArgs,
+    #[command(flatten)]
     search: SearchArgs,
 }
 
@@ -133,7 +136,7 @@ impl Args {
                 "leave `--cache-precision` out",
             ));
         }
-        self.cache.applied(pipeline)
+        self.cache.applied(pipeline)?.with_languages(&self.languages.languages())
     }
 
     /// The test set in the form that the model was trained on.

@@ -105,7 +105,8 @@ fn token_ids_do_not_affect_results() {
 fn loaded(changes: &str) -> Result<Pipeline> {
     let Pipeline { config, tokenizers, model, .. } = with(changes);
     let tokenizers = tokenizers.for_model(&config.model)?;
-    Ok(Pipeline::from_parts(config, tokenizers, model.into_inner().expect("a model")))
+    let model = Arc::into_inner(model).and_then(OnceLock::into_inner);
+    Ok(Pipeline::from_parts(config, tokenizers, model.expect("a model")))
 }
 
 #[test]
@@ -181,4 +182,12 @@ fn tokens_outside_the_vocabulary_are_refused_by_key() {
         assert!(error.contains(&format!("`model.{key}`")), "{error}");
         assert!(error.contains("`<2de>`"), "{error}");
     }
+}
+
+#[test]
+fn pipelines_in_other_languages_share_the_weights() {
+    let pipeline = of(attentive_config::Family::Transformer);
+    let other = pipeline.in_languages(&attentive_text::Languages::default()).unwrap();
+    assert_eq!(pipeline.translate(&LINES).unwrap(), other.translate(&LINES).unwrap());
+    assert!(Arc::ptr_eq(&pipeline.engine, &other.engine) && Arc::ptr_eq(&pipeline.model, &other.model));
 }
