@@ -112,7 +112,7 @@ fn probabilities_are_written_on_demand() {
     assert_eq!((&own["accuracy"]["correct"], &own["macro_f1"]), (&json!(2), &json!(1.0)));
     folder.write("blank", "\n");
     let blank = parsed(&stdout(&folder, "classify runs/c blank --json"));
-    assert_eq!(blank, json!({"text": "", "label": null, "labels": []}));
+    assert_eq!(blank, json!({"text": "", "label": null, "labels": [], "warnings": []}));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn families_and_sources_that_do_not_fit_are_refused() {
         ),
         (
             "--family classifier --source text",
-            "`--source`: expected `tsv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found \
+            "`--source`: expected `tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found \
              `text`",
         ),
     ] {
@@ -155,4 +155,48 @@ fn the_schema_and_the_reference_are_printed() {
         reference == fs::read_to_string(path).unwrap(),
         "see the test of the same text in crates/config/src/"
     );
+}
+
+#[test]
+fn a_new_configuration_fits_the_corpus() {
+    let folder = Folder::new();
+    let lines = |count: usize| (0..count).map(|n| format!("{n} a\t{n} b\n")).collect::<String>();
+    folder.write("small.tsv", lines(50)).write("large.tsv", lines(60_001)).write("valid.csv", "1 a,1 b\n");
+    let new = |options: &str| {
+        let outcome = folder.run(&format!("config new --family transformer {options}"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome
+    };
+    let small = new("--train small.tsv");
+    for setting in [
+        "tsv = \"small.tsv\"",
+        "hold_out = 0.1",
+        "d_model = 128",
+        "dropout = 0.3",
+        "validate_sentences = 500",
+    ] {
+        assert!(small.stdout.contains(setting), "{setting}: {small:?}");
+    }
+    assert!(small.stderr.contains("training data: 50 of 50 lines kept"), "{small:?}");
+    let large = new("--train large.tsv --valid valid.csv");
+    for setting in ["csv = \"valid.csv\"", "d_model = 256", "warmup_steps = 4000"] {
+        assert!(large.stdout.contains(setting), "{setting}: {large:?}");
+    }
+    assert!(!large.stdout.contains("hold_out"), "{large:?}");
+    folder.write("small.toml", &small.stdout);
+    let trained = folder.run("train small.toml --set train.max_steps=1 --set model.d_model=8 --output m");
+    assert_eq!(trained.code, Some(0), "{trained:?}");
+    for (arguments, words) in [
+        ("--train small.dat", &["does not tell its format", ".tmx"][..]),
+        ("--train memory.tmx", &["`--languages en de`"]),
+        ("--train missing.tsv", &["missing.tsv"]),
+        ("--train small.txt", &["pairs, since this family learns from two sides"]),
+        ("--train small.tsv --source tsv", &["--source"]),
+        ("--valid small.tsv", &["--train"]),
+    ] {
+        folder.write("small.txt", "a\n").write("memory.tmx", "<tmx/>");
+        let refused = folder.run(&format!("config new --family transformer {arguments}"));
+        assert_ne!(refused.code, Some(0), "{refused:?}");
+        assert!(words.iter().all(|words| refused.stderr.contains(words)), "{arguments}: {refused:?}");
+    }
 }

@@ -151,7 +151,7 @@ fn vectors_are_read_from_json() {
     folder.write("in", "{\"vectors\": [[9, 1], [0, 8]]}\n\n{\"vectors\": [[1, 9.5]]}\n");
     assert_eq!(stdout(&folder, "tag runs/c in"), "first second\n\nsecond\n");
     let line = stdout(&folder, "tag runs/c in --json");
-    assert_eq!(line.lines().next(), Some("{\"tags\":[\"first\",\"second\"]}"));
+    assert_eq!(line.lines().next(), Some("{\"tags\":[\"first\",\"second\"],\"unknown\":0,\"warnings\":[]}"));
     let evaluation = json(&stdout(&folder, "evaluate runs/c --jsonl train.jsonl --json"));
     assert_eq!(evaluation["exact_match"]["total"], 100);
     for (line, complaint) in [

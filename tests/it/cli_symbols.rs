@@ -33,7 +33,7 @@ fn a_model_of_two_languages_is_told_which_one_is_meant() {
     assert_eq!(stdout(&folder, "translate m in --target-lang de"), "2 1\n3 3 1\n");
     assert_eq!(stdout(&folder, "translate m in --target-lang fr"), "a b\na c c\n");
     assert_eq!(stdout(&folder, "translate m marked"), "2 1\na c c\n");
-    assert_eq!(stdout(&folder, "translate m in --target-lang '>>fr<<'"), "a b\na c c\n");
+    assert_eq!(stdout(&folder, "translate m in --target-lang >>fr<<"), "a b\na c c\n");
     let silent = folder.run("translate m in");
     assert_eq!(silent.code, Some(0), "{silent:?}");
     for words in ["line 1", "line 2", "does not begin with one of `>>de<<`", "`>>fr<<`"] {

@@ -87,7 +87,10 @@ fn own_tasks_are_those_of_the_commands() {
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",
         "parameters": parameters, "max_len": 48, "beam_width": beam_width, "embeds": true, "precision": "f32"})
     );
-    let limits = json!({"characters": config().limits.characters, "texts": 2048});
+    let limits = json!({
+        "characters": config().limits.characters, "texts": 2048, "beam_width": 16, "n_best": 11,
+        "max_new_tokens": 4096
+    });
     assert_eq!(models["limits"], limits);
 }
 

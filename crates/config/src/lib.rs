@@ -51,7 +51,7 @@ pub use load::{Draft, Known};
 pub use model::{ModelConfig, RecurrentConfig};
 pub use origin::{Origins, ValueOrigin};
 pub use reference::reference;
-pub use start::Start;
+pub use start::{Start, fitted};
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig, ScheduleKind,

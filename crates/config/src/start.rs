@@ -7,25 +7,32 @@ use serde_json::{Value, json};
 
 use super::schema::{self, description};
 use super::show::{split, toml, value, wrapped};
-use super::{Config, Family, Task};
+use super::{Config, CorpusSource, Family, Task};
 
 /// The keys that are changed first, in the order in which they are written. Those without effect are left
 /// out.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 26] = [
+    "data.hold_out",
     "data.units",
     "tokenizer.vocab_size",
     "model.family",
     "model.d_model",
+    "model.d_ff",
+    "model.n_heads",
     "model.n_encoder_layers",
     "model.n_decoder_layers",
+    "model.norm_position",
     "model.dropout",
     "model.pooling",
     "model.recurrent.cell",
     "model.recurrent.d_hidden",
     "train.max_steps",
     "train.batch_tokens",
+    "train.micro_batches_per_update",
     "train.precision",
+    "train.clip_norm",
     "train.validate_every",
+    "train.validate_sentences",
     "train.patience",
     "train.best_by",
     "train.optimizer.learning_rate",
@@ -34,10 +41,90 @@ const KEYS: [&str; 19] = [
 ];
 
 /// Those of translation alone.
-const OF_TRANSLATION: [&str; 2] = ["train.best_by", "decode.beam_width"];
+const OF_TRANSLATION: [&str; 3] = ["train.best_by", "train.validate_sentences", "decode.beam_width"];
+
+/// Keys that are left out unless they are fitted to a corpus.
+const ONLY_IF_SET: [&str; 6] = [
+    "data.hold_out",
+    "model.d_ff",
+    "model.n_heads",
+    "model.norm_position",
+    "train.micro_batches_per_update",
+    "train.clip_norm",
+];
 
 /// What is better than a default for a first run.
 const BETTER: [&str; 2] = ["train.patience=5", "train.precision=auto"];
+
+/// Those of translation alone. BLEU of fewer sentences says little.
+const BETTER_FOR_TRANSLATION: [&str; 2] = ["train.best_by=bleu", "train.validate_sentences=500"];
+
+/// Settings for translation by the number of pairs below which they are meant; docs/training.md says where they
+/// come from.
+const BY_PAIRS: [(usize, &[&str]); 4] = [
+    (
+        60_000,
+        &[
+            "tokenizer.vocab_size=8000",
+            "model.d_model=128",
+            "model.d_ff=512",
+            "model.norm_position=pre",
+            "model.dropout=0.3",
+            "train.max_steps=6000",
+            "train.clip_norm=1",
+            "train.optimizer.learning_rate=0.003",
+            "train.schedule.warmup_steps=500",
+        ],
+    ),
+    (
+        300_000,
+        &[
+            "tokenizer.vocab_size=8000",
+            "model.n_encoder_layers=4",
+            "model.n_decoder_layers=4",
+            "model.norm_position=pre",
+            "model.dropout=0.3",
+            "train.max_steps=30000",
+            "train.validate_every=1000",
+            "train.clip_norm=1",
+            "train.schedule.warmup_steps=4000",
+        ],
+    ),
+    (
+        3_000_000,
+        &[
+            "tokenizer.vocab_size=16000",
+            "model.d_model=384",
+            "model.d_ff=1536",
+            "model.n_heads=8",
+            "model.n_encoder_layers=6",
+            "model.n_decoder_layers=4",
+            "model.norm_position=pre",
+            "train.max_steps=100000",
+            "train.micro_batches_per_update=4",
+            "train.validate_every=2500",
+            "train.clip_norm=1",
+            "train.optimizer.learning_rate=0.0007",
+            "train.schedule.warmup_steps=4000",
+        ],
+    ),
+    (
+        usize::MAX,
+        &[
+            "tokenizer.vocab_size=32000",
+            "model.d_model=512",
+            "model.d_ff=2048",
+            "model.n_heads=8",
+            "model.n_encoder_layers=6",
+            "model.n_decoder_layers=6",
+            "train.max_steps=100000",
+            "train.micro_batches_per_update=6",
+            "train.validate_every=5000",
+            "train.optimizer.learning_rate=0.0007",
+            "train.schedule.warmup_steps=4000",
+        ],
+    ),
+];
 
 /// The most columns of a line.
 const WIDTH: usize = 100;
@@ -93,46 +180,86 @@ impl Start {
     /// # Errors
     /// [`attentive_base::Error::Config`] if the family cannot be trained, or not from such a corpus.
     pub fn configuration(self, family: Family) -> Result<String> {
-        let task = family.task();
-        let corpora = ["train", "valid"].map(|name| (name, toml(&self.corpus(task, name))));
-        let mut settings = vec![format!("model.family={family}")];
-        settings.extend(BETTER.map(String::from));
-        if task == Task::Translate {
-            settings.push("train.best_by=bleu".into());
-        }
-        settings.extend(corpora.iter().map(|(name, corpus)| format!("data.{name}={corpus}")));
-        let config = Config::parse("", Path::new("attentive.toml"), &settings)?;
-        let unused = config.unused_keys();
-        let values = serde_json::to_value(&config).unwrap_or_default();
-        let choice = schema::choices(schema::of("model.family"));
-        let about = choice.into_iter().find(|(name, _)| *name == family.to_string());
-        let about = about.map_or("", |(_, choice)| first_sentence(description(choice)));
-        let mut text = format!(
-            "# {family}: {about}\n\
-             # Set the paths below, then run: attentive train FILE\n\
+        let corpus = |name| (name, self.corpus(family.task(), name));
+        written(family, &[corpus("train"), corpus("valid")], None)
+    }
+}
+
+/// A short configuration of a model of `family` for these corpora, of which the first has `examples` lines;
+/// without validation data, some lines are held out.
+///
+/// # Errors
+/// [`attentive_base::Error::Config`] if the family cannot be trained, or not from such corpora.
+pub fn fitted(
+    family: Family,
+    train: &CorpusSource,
+    valid: Option<&CorpusSource>,
+    examples: usize,
+) -> Result<String> {
+    /// The number of lines that are enough to validate with.
+    const ENOUGH: f64 = 1000.0;
+    let value = |source| serde_json::to_value(source).unwrap_or_default();
+    let mut corpora = vec![("train", value(train))];
+    corpora.extend(valid.map(|valid| ("valid", value(valid))));
+    let mut settings: Vec<String> = Vec::new();
+    if valid.is_none() {
+        let share = (ENOUGH / examples.max(1) as f64).clamp(0.001, 0.1);
+        settings.push(format!("data.hold_out={share:.3}"));
+    }
+    if family == Family::Transformer {
+        let (_, fit) = BY_PAIRS.iter().find(|(below, _)| examples < *below).expect("the last has no end");
+        settings.extend(fit.iter().map(|&setting| setting.to_owned()));
+    }
+    written(family, &corpora, Some(&settings))
+}
+
+/// The configuration of a model of `family` for these corpora, with the settings `fit`; without them, the corpora
+/// are names to be replaced.
+fn written(family: Family, corpora: &[(&str, Value)], fit: Option<&[String]>) -> Result<String> {
+    let next = if fit.is_none() { "Set the paths below, then " } else { "Next, " };
+    let fit = fit.unwrap_or_default();
+    let task = family.task();
+    let corpora: Vec<(&str, String)> = corpora.iter().map(|(name, corpus)| (*name, toml(corpus))).collect();
+    let mut settings = vec![format!("model.family={family}")];
+    settings.extend(BETTER.map(String::from));
+    if task == Task::Translate {
+        settings.extend(BETTER_FOR_TRANSLATION.map(String::from));
+    }
+    settings.extend(corpora.iter().map(|(name, corpus)| format!("data.{name}={corpus}")));
+    settings.extend(fit.iter().cloned());
+    let config = Config::parse("", Path::new("attentive.toml"), &settings)?;
+    let unused = config.unused_keys();
+    let values = serde_json::to_value(&config).unwrap_or_default();
+    let choice = schema::choices(schema::of("model.family"));
+    let about = choice.into_iter().find(|(name, _)| *name == family.to_string());
+    let about = about.map_or("", |(_, choice)| first_sentence(description(choice)));
+    let mut text = format!(
+        "# {family}: {about}\n\
+             # {next}run: attentive train FILE\n\
              # Keys that are left out have their defaults.\n\
              # docs/configuration.md and `attentive config reference` describe all keys.\n\n\
              seed = {}\n\n[data]\n",
-            config.seed
-        );
-        for (name, corpus) in corpora {
-            text += &commented(&format!("data.{name}"), &corpus);
-        }
-        let mut section = "data";
-        for key in KEYS {
-            let is_foreign = OF_TRANSLATION.contains(&key) && task != Task::Translate
-                || key == "data.units" && task != Task::Generate;
-            let value = value(&values, key).filter(|_| !is_foreign && !unused.contains(&key));
-            let Some(value) = value else { continue };
-            let (of, _) = split(key);
-            if of != section {
-                text += &format!("\n[{of}]\n");
-                section = of;
-            }
-            text += &commented(key, &toml(value));
-        }
-        Ok(text)
+        config.seed
+    );
+    for (name, corpus) in &corpora {
+        text += &commented(&format!("data.{name}"), corpus);
     }
+    let mut section = "data";
+    for key in KEYS {
+        let is_set = || fit.iter().any(|setting| setting.starts_with(&format!("{key}=")));
+        let is_foreign = OF_TRANSLATION.contains(&key) && task != Task::Translate
+            || key == "data.units" && task != Task::Generate
+            || ONLY_IF_SET.contains(&key) && !is_set();
+        let value = value(&values, key).filter(|_| !is_foreign && !unused.contains(&key));
+        let Some(value) = value else { continue };
+        let (of, _) = split(key);
+        if of != section {
+            text += &format!("\n[{of}]\n");
+            section = of;
+        }
+        text += &commented(key, &toml(value));
+    }
+    Ok(text)
 }
 
 /// The line that sets a key, with what it means; above it if there is no room beside it.

@@ -4,7 +4,7 @@ use attentive_base::count::count;
 use attentive_config::Column;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::form::Form;
 use super::item::{Item, TagInput};
@@ -35,7 +35,15 @@ struct TaggedVectors {
 #[derive(Deserialize)]
 struct Labeled {
     text: String,
-    label: String,
+    label: Label,
+}
+
+/// A label, which may be the number of a class.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a string")]
+enum Label {
+    Text(String),
+    Number(Number),
 }
 
 /// Parses the item on a line; describes the problem if it is invalid.
@@ -59,7 +67,10 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
         }
         Form::Labeled => {
             let Labeled { text, label } = object(line, "string fields `text` and `label`")?;
-            Item::labeled(text, &label)
+            match label {
+                Label::Text(label) => Item::labeled(text, &label),
+                Label::Number(label) => Item::labeled(text, &label.to_string()),
+            }
         }
         Form::Translations => {
             let Translated { src, tgt } = object(line, "string fields `src` and `tgt`")?;

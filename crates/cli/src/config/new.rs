@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Draft, Family, Start};
+use attentive_config::{
+    Config, CorpusFile, CorpusFormat, CorpusSource, Draft, Family, LanguagePair, Start, fitted,
+};
+use attentive_data::{Form, Reader};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::Deserialize;
@@ -16,6 +19,8 @@ use super::super::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   attentive config new --family transformer -o my.toml
+  attentive config new --family transformer --train train.en train.de --valid val.en val.de -o my.toml
+  attentive config new --family transformer --train memory.tmx --languages en de -o my.toml
   attentive config new --family classifier --source jsonl -o my.toml
   attentive config new --family tagger --source builtin > my.toml";
 
@@ -29,6 +34,16 @@ pub(super) struct Args {
     /// The format of the corpora [default: aligned; tsv for classifiers; text for language models].
     #[arg(long, value_enum)]
     source: Option<Start>,
+    /// The training corpus, for whose size the configuration is fitted: two aligned files, or one whose
+    /// extension tells its format (tsv, csv, jsonl, tmx, xliff, xlf, txt) [default: names to be replaced].
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "source")]
+    train: Vec<PathBuf>,
+    /// The validation corpus, in the same way [default: with `--train`, some of its lines are held out].
+    #[arg(long, value_name = "FILE", num_args = 1..=2, requires = "train")]
+    valid: Vec<PathBuf>,
+    /// The languages of source and target in a translation memory (tmx), such as `en de`.
+    #[arg(long, value_name = "CODE", num_args = 2, requires = "train")]
+    languages: Vec<String>,
     /// Write to FILE instead of standard output. It must not exist.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -66,9 +81,69 @@ fn unfit(error: Error, family: Family, source: Start) -> Error {
     }
 }
 
+/// A corpus in these files.
+fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
+    let file = match files {
+        [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),
+        [file] => file,
+        _ => return Err(Error::usage("a corpus has one or two files", "name them after `--train`")),
+    };
+    let name = file.to_string_lossy().to_lowercase();
+    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    let format = match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "tsv" => CorpusFormat::Tsv,
+        "csv" => CorpusFormat::Csv,
+        "jsonl" | "ndjson" => CorpusFormat::Jsonl,
+        "tmx" => CorpusFormat::Tmx,
+        "xlf" | "xliff" => CorpusFormat::Xliff,
+        "txt" | "text" => CorpusFormat::Text,
+        _ => {
+            return Err(Error::usage(
+                format!("the name of `{}` does not tell its format", file.display()),
+                "name two aligned files, or one that ends in .tsv, .csv, .jsonl, .tmx, .xlf or .txt",
+            ));
+        }
+    };
+    let languages = match languages {
+        [source, target] => Some(LanguagePair { source: source.clone(), target: target.clone() }),
+        _ if format == CorpusFormat::Tmx => {
+            return Err(Error::usage(
+                "a translation memory may have many languages",
+                "say which are read, as in `--languages en de`",
+            ));
+        }
+        _ => None,
+    };
+    Ok(CorpusSource::File(CorpusFile { path: file.clone(), format, columns: None, languages, tag: None }))
+}
+
+/// The configuration for the corpora in files, of which that for training is read.
+fn fit(args: &Args) -> Result<String> {
+    let train = corpus(&args.train, &args.languages)?;
+    let valid = match &args.valid[..] {
+        [] => None,
+        files => Some(corpus(files, &args.languages)?),
+    };
+    // Refuses corpora from which the family cannot learn.
+    let text = fitted(args.family, &train, valid.as_ref(), 0)?;
+    let form = Form::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);
+    if form == Form::Stream {
+        return Ok(text);
+    }
+    let mut reader = Reader::open(&train, form, None, 0)?;
+    while reader.next_entry()?.is_some() {}
+    message::note(format!("training data: {}", reader.stats()));
+    reader.check_not_empty()?;
+    fitted(args.family, &train, valid.as_ref(), reader.stats().kept())
+}
+
 pub(super) fn run(args: &Args) -> Result<()> {
-    let source = args.source.unwrap_or(Start::usual(args.family));
-    let text = source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?;
+    let text = if args.train.is_empty() {
+        let source = args.source.unwrap_or(Start::usual(args.family));
+        source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?
+    } else {
+        fit(args)?
+    };
     if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
         return Err(Error::usage(
             format!("`{}` exists", path.display()),

@@ -38,6 +38,7 @@ fn corpora(config: &Config) -> Result<()> {
         let format = source.file_format();
         let is_text = format == Some(CorpusFormat::Text);
         let is_memory = matches!(format, Some(CorpusFormat::Tmx | CorpusFormat::Xliff));
+        let found = if is_text { "`text`" } else { "another corpus" };
         let (expected, found) = match (config.model.family.task(), source) {
             (Task::Generate | Task::Fill, CorpusSource::Aligned { .. } | CorpusSource::File(_))
                 if !is_text =>
@@ -49,10 +50,10 @@ fn corpora(config: &Config) -> Result<()> {
             }
             (Task::Translate, _) if is_text => ("pairs, since this family learns from two sides", "`text`"),
             (Task::Tag, _) if is_text || is_memory => {
-                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with words and their tags", "another corpus")
+                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with words and their tags", found)
             }
             (Task::Classify, _) if is_text || is_memory => {
-                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels", "another corpus")
+                ("`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels", found)
             }
             (Task::Classify, CorpusSource::Builtin { task: BuiltinTask::Reverse, .. }) => {
                 ("`grammar`, whose labels are its clause types", "`reverse`, which has no labels")

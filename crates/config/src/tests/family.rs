@@ -22,7 +22,7 @@ fn taggers_need_word_tokens_and_a_separate_vocabulary() {
         (
             &format!("{TAGGER}\n{WORDS}\ndata.valid = {{ text = 'v' }}"),
             "data.valid",
-            "`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with words and their tags, found another",
+            "`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with words and their tags, found `text`",
         ),
         (
             &format!("{TAGGER}\n{WORDS}\nmodel.recurrent.d_input = 3"),
@@ -55,7 +55,7 @@ fn classifiers_need_texts_and_a_separate_vocabulary() {
         (
             &format!("{classifier}\ndata.valid = {{ text = 't' }}"),
             "data.valid",
-            "`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found another",
+            "`tsv`, `csv`, `jsonl`, or `src` and `tgt`, with texts and their labels, found `text`",
         ),
         (
             &format!("{classifier}\nmodel.n_decoder_layers = 2"),
