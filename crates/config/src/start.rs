@@ -59,8 +59,8 @@ const BETTER: [&str; 2] = ["train.patience=5", "train.precision=auto"];
 /// Those of translation alone. BLEU of fewer sentences says little.
 const BETTER_FOR_TRANSLATION: [&str; 2] = ["train.best_by=bleu", "train.validate_sentences=500"];
 
-/// Settings for translation by the number of pairs below which they are meant; docs/training.md says where they
-/// come from.
+/// Settings for translation by the number of pairs below which they are meant; docs/training.md says where
+/// they come from.
 const BY_PAIRS: [(usize, &[&str]); 4] = [
     (
         60_000,
@@ -213,8 +213,8 @@ pub fn fitted(
     written(family, &corpora, Some(&settings))
 }
 
-/// The configuration of a model of `family` for these corpora, with the settings `fit`; without them, the corpora
-/// are names to be replaced.
+/// The configuration of a model of `family` for these corpora, with the settings `fit`; without them, the
+/// corpora are names to be replaced.
 fn written(family: Family, corpora: &[(&str, Value)], fit: Option<&[String]>) -> Result<String> {
     let next = if fit.is_none() { "Set the paths below, then " } else { "Next, " };
     let fit = fit.unwrap_or_default();

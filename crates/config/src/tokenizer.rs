@@ -55,8 +55,8 @@ pub struct TokenizerConfig {
     /// Hiragana and Katakana count as one script.
     #[schemars(extend("x-needs" = "learned_vocabulary subwords"))]
     pub split_by_script: bool,
-    /// Further tokens that no text is learned for and that are never split, wherever a text has them: codes of
-    /// languages such as `>>de<<`, or other marks that the corpora begin their sources with (`tag` in
+    /// Further tokens that no text is learned for and that are never split, wherever a text has them: codes
+    /// of languages such as `>>de<<`, or other marks that the corpora begin their sources with (`tag` in
     /// `[data.train]`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend(

@@ -8,8 +8,8 @@ use super::stored::{Hashed, SourceFile, Unpacked};
 
 use std::path::{Path, PathBuf};
 
-/// Reads a file of records, which is decompressed if need be. A record of more than [`MAX_RECORD_BYTES`] is an
-/// error, so that a reader that keeps one record in RAM stays within that.
+/// Reads a file of records, which is decompressed if need be. A record of more than [`MAX_RECORD_BYTES`] is
+/// an error, so that a reader that keeps one record in RAM stays within that.
 #[derive(Debug)]
 pub(super) struct Bounded {
     inner: Unpacked<Hashed<Content>>,

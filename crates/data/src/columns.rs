@@ -24,7 +24,8 @@ impl Columns {
         Self { given, places }
     }
 
-    /// Reads a line of these `fields`; `None` if it is the header. Describes the problem if a column is missing.
+    /// Reads a line of these `fields`; `None` if it is the header. Describes the problem if a column is
+    /// missing.
     pub(super) fn read(&mut self, fields: &[&str], form: Form) -> Result<Option<Item>, String> {
         let Some(given) = &self.given else {
             return match (fields, form) {

@@ -51,7 +51,8 @@ impl Pipeline {
     /// text with all its masks. The model's own spelling of the mask, such as BERT's `[MASK]`, is accepted as
     /// well.
     ///
-    /// A blank text has no gaps. Special tokens are not candidates; the probabilities of the other tokens are not renormalized.
+    /// A blank text has no gaps. Special tokens are not candidates; the probabilities of the other tokens are
+    /// not renormalized.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that does not fill gaps, a text without a gap or with too many tokens for

@@ -275,8 +275,8 @@ impl Pipeline {
     /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
     ///
     /// # Panics
-    /// If the model does not decode, if the shortlist is for another target vocabulary, or if another pipeline
-    /// shares the weights ([`Pipeline::in_languages`]).
+    /// If the model does not decode, if the shortlist is for another target vocabulary, or if another
+    /// pipeline shares the weights ([`Pipeline::in_languages`]).
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
         self.stepper();
         let engine = taken(&mut self.engine).expect("it was built");

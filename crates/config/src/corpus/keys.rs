@@ -35,8 +35,8 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.tsv"]))]
     tsv: Option<PathBuf>,
-    /// A file of comma-separated values (RFC 4180): `source,target`, or `label,text` for classifiers. `columns`
-    /// names others. Line breaks within quotation marks are read as blanks.
+    /// A file of comma-separated values (RFC 4180): `source,target`, or `label,text` for classifiers.
+    /// `columns` names others. Line breaks within quotation marks are read as blanks.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.csv"]))]
     csv: Option<PathBuf>,
@@ -73,9 +73,9 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("examples" = [29_000]))]
     in_memory: Option<usize>,
-    /// The columns of source and target (for classifiers of text and label) in `tsv`, `csv` or `jsonl`: numbers
-    /// from 1, or names. Names are those on the first line of a table, or of fields of JSON objects, with dots
-    /// for fields within fields.
+    /// The columns of source and target (for classifiers of text and label) in `tsv`, `csv` or `jsonl`:
+    /// numbers from 1, or names. Names are those on the first line of a table, or of fields of JSON objects,
+    /// with dots for fields within fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(equal = 2),
@@ -86,8 +86,8 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(equal = 2), extend("examples" = [["en", "de"]], "x-task" = "translate"))]
     languages: Option<Vec<String>>,
-    /// A symbol before every source of this corpus, one of `tokenizer.symbols`: the language of its targets in
-    /// a model of several, or where its pairs come from.
+    /// A symbol before every source of this corpus, one of `tokenizer.symbols`: the language of its targets
+    /// in a model of several, or where its pairs come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [">>de<<"], "x-task" = "translate"))]
     tag: Option<String>,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::end_of_address;
 
-/// The ends of domains that are kept without a path. Few of them are words, which a missing blank would put after
-/// a full stop.
+/// The ends of domains that are kept without a path. Few of them are words, which a missing blank would put
+/// after a full stop.
 const ALONE: [&str; 23] = [
     "com", "org", "net", "edu", "gov", "int", "dev", "app", "ai", "eu", "uk", "de", "fr", "pl", "nl", "ch",
     "ru", "cn", "jp", "kr", "br", "io", "example",
