@@ -1,14 +1,15 @@
 """Writes `attentive/_options.py`: the types of the library's options, from their schemas.
 
-Run it with the package installed; with `--check`, it only says whether the file is as it should be.
+Run it with the package installed, or with the path of the native module; with `--check`, it only says whether the file
+is as it should be.
 """
 
+import importlib.util
 import json
 import sys
 import textwrap
 from pathlib import Path
-
-from attentive import _attentive
+from types import ModuleType
 
 WIDTH = 118
 FILE = Path(__file__).parent / "attentive" / "_options.py"
@@ -20,6 +21,19 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 '''
 TYPES = {"integer": "int", "number": "float", "boolean": "bool", "string": "str"}
+
+
+def native() -> ModuleType:
+    """The native module, without the package, which needs the file."""
+    given = [argument for argument in sys.argv[1:] if argument != "--check"]
+    package = importlib.util.find_spec("attentive")
+    folders = package.submodule_search_locations if package else None
+    found = given or [str(path) for folder in folders or [] for path in Path(folder).glob("_attentive*.so")]
+    spec = importlib.util.spec_from_file_location("_attentive", found[0])
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def sentence(text: str) -> str:
@@ -52,7 +66,7 @@ def of(schema: dict) -> str:
 
 def written() -> str:
     text = BEGINNING
-    for name, schema in json.loads(_attentive.schemas()):
+    for name, schema in json.loads(native().schemas()):
         text += f"\n\nclass {name}(TypedDict, total=False):\n"
         text += docstring(sentence(schema["description"]), "    ") + "\n\n"
         for option, about in schema["properties"].items():

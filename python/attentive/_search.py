@@ -31,11 +31,16 @@ def sampling(options: Mapping[str, Any]) -> str:
 
 def encoded(options: Mapping[str, Any], known: tuple[str, ...], of: str) -> str:
     """Options as JSON, without those that are `None`."""
+    given: dict[str, Any] = {}
     for name, value in options.items():
         if name not in known:
             raise TypeError(f"{name!r} is not an option of {of}: it has {', '.join(known)}")
+        # Numbers of NumPy are no numbers for `json`.
+        value = value.item() if hasattr(value, "item") else value
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"`{name}` is {value}", "give a finite number")
-    given = {name: value for name, value in options.items() if value is not None}
-    # Numbers of NumPy are no numbers for `json`.
-    return json.dumps(given, default=lambda value: value.item())
+        if not isinstance(value, (bool, int, float, str, type(None))):
+            raise TypeError(f"{name!r} is {value!r}, which is neither a number nor a name")
+        if value is not None:
+            given[name] = value
+    return json.dumps(given)

@@ -1,5 +1,6 @@
 //! Options of the library, which Python gives as JSON objects.
 
+use attentive_base::plain::plain;
 use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Error;
 use pyo3::exceptions::PyTypeError;
@@ -22,10 +23,8 @@ impl<T: DeserializeOwned> FromPyObject<'_, '_> for Options<T> {
         let mut reader = serde_json::Deserializer::from_str(&text);
         serde_path_to_error::deserialize(&mut reader).map(Self).map_err(|error| {
             let name = error.path().to_string();
-            let problem = error.into_inner().to_string();
+            let problem = plain(&error.into_inner().to_string(), "options");
             let problem = problem.split(" at line ").next().unwrap_or(&problem);
-            let problem = problem.replace("a nonzero usize", "a whole number, 1 or more");
-            let problem = problem.replace("usize", "a whole number, 0 or more");
             let problem = format!("`{name}`: {problem}");
             if problem.contains("invalid type") {
                 return PyTypeError::new_err(problem);

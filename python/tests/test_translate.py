@@ -127,9 +127,9 @@ def test_anything_but_text_is_refused(model: attentive.Model, texts: Any) -> Non
 
 def test_unsuitable_options_are_refused(model: attentive.Model) -> None:
     for options, kind, words in [
-        ({"beam_width": 0}, attentive.ConfigError, "1 or more"),
+        ({"beam_width": 0}, attentive.UsageError, "1 or more"),
         ({"n_best": 9, "beam_width": 2}, attentive.UsageError, "`n_best`"),
-        ({"early_stopping": "soon"}, attentive.UsageError, '"never"'),
+        ({"early_stopping": "soon"}, attentive.UsageError, "`never`"),
         ({"length_penalty": float("nan")}, attentive.Error, "length_penalty"),
         ({"sampling": attentive.Sampling(top_p=2)}, attentive.UsageError, "`top_p`"),
     ]:

@@ -190,6 +190,7 @@ fn a_new_configuration_fits_the_corpus() {
         ("--train small.dat", &["does not tell its format", ".tmx"][..]),
         ("--train memory.tmx", &["`--languages en de`"]),
         ("--train missing.tsv", &["missing.tsv"]),
+        ("--train small.tsv --valid missing.tsv", &["missing.tsv"]),
         ("--train small.txt", &["pairs, since this family learns from two sides"]),
         ("--train small.tsv --source tsv", &["--source"]),
         ("--valid small.tsv", &["--train"]),

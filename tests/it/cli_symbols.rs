@@ -34,12 +34,14 @@ fn a_model_of_two_languages_is_told_which_one_is_meant() {
     assert_eq!(stdout(&folder, "translate m in --target-lang fr"), "a b\na c c\n");
     assert_eq!(stdout(&folder, "translate m marked"), "2 1\na c c\n");
     assert_eq!(stdout(&folder, "translate m in --target-lang >>fr<<"), "a b\na c c\n");
+    // The line itself knows better.
+    assert_eq!(stdout(&folder, "translate m marked --target-lang fr"), "2 1\na c c\n");
     let silent = folder.run("translate m in");
     assert_eq!(silent.code, Some(0), "{silent:?}");
-    for words in ["line 1", "line 2", "does not begin with one of `>>de<<`", "`>>fr<<`"] {
+    for words in ["line 1", "line 2", "does not begin with one of >>de<<, >>fr<<"] {
         assert!(silent.stderr.contains(words), "{silent:?}");
     }
-    folder.fails("translate m in --target-lang it", 2, &["no language `it`", "`>>de<<`"]);
+    folder.fails("translate m in --target-lang it", 2, &["no language `it`", ">>de<<"]);
     folder.write("ref", "a b\na c c\n");
     let scored = stdout(&folder, "evaluate m --src in --ref ref --target-lang fr --json");
     assert!(scored.contains("\"correct\": 2") || scored.contains("\"correct\":2"), "{scored}");

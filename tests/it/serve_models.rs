@@ -183,4 +183,11 @@ fn everything_is_described() {
     let page = get(server.address, "/");
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(page.header("content-security-policy").is_some());
+    for name in ["Translate", "Generate"] {
+        let schema = &found["components"]["schemas"][name];
+        assert_eq!(schema["additionalProperties"], false, "{schema}");
+        assert!(schema["allOf"].is_null() && schema["properties"]["model"].is_object(), "{schema}");
+    }
+    let width = &found["components"]["schemas"]["Translate"]["properties"]["beam_width"];
+    assert_eq!((&width["minimum"], width["description"].is_string()), (&json!(1), true), "{width}");
 }

@@ -186,7 +186,26 @@ fn own_translations_refuse_in_their_own_way() {
     refuse(json!({"text": "1", "model": "none"}), 404, "model_not_found", "`none`");
     refuse(json!({"text": "1", "model": "lm"}), 422, "invalid_value", "cannot translate");
     refuse(json!({"text": "1", "model": "en-de", "beam": 3}), 422, "invalid_value", "unknown field `beam`");
-    refuse(json!({"text": "1", "model": "en-de", "beam_width": "3"}), 422, "invalid_value", "beam_width");
+    // Fields of the search are told like all others: with their names, and what is expected.
+    for (fields, field, words) in [
+        (json!({"beamwidth": 3}), "beamwidth", "unknown field `beamwidth`, expected one of `model`, `text`"),
+        (json!({"beamwidth": 3}), "beamwidth", "`length_penalty_formula`"),
+        (json!({"beam_width": "3"}), "beam_width", "expected a whole number, 1 or more"),
+        (json!({"early_stopping": "x"}), "early_stopping", "`early_stopping`: unknown value `x`"),
+        (json!({"early_stopping": 3}), "early_stopping", "expected a string"),
+        (json!({"length_penalty": -1}), "length_penalty", "0 or more"),
+        (json!({"sampling": {}, "beam_width": 3}), "beam_width", "nothing, since translations are sampled"),
+        (json!({"sampling": {"topp": 1}}), "sampling.topp", "unknown field `topp`, expected one of"),
+    ] {
+        let mut asked = json!({"text": "1", "model": "en-de"});
+        asked.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let error = &post(server.address, "/api/translate", &asked).expect(422)["error"];
+        assert_eq!(error["field"], field, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+    }
+    let twice = r#"{"text": "1", "model": "en-de", "beam_width": 2, "beam_width": 3}"#;
+    let reply = post_with(server.address, "/api/translate", "", twice);
+    assert!(reply.status == 422 && reply.body.contains(r#""field":"beam_width""#), "{reply:?}");
     refuse(json!({"text": "1", "model": "en-de", "beam_width": 0}), 422, "invalid_value", "1 or more");
     refuse(json!({"text": "1", "model": "en-de", "n_best": 50}), 422, "invalid_value", "at most 11");
     refuse(json!({"text": "1", "model": "en-de", "prefix": "unheard"}), 422, "invalid_value", "vocabulary");

@@ -9,6 +9,7 @@ pub mod foreign;
 pub mod hexadecimal;
 pub mod ignorable;
 pub mod interrupt;
+pub mod plain;
 pub mod random;
 pub mod regular_file;
 pub mod shown;

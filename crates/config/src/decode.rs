@@ -54,7 +54,7 @@ impl DecodeConfig {
     }
 }
 
-/// Formula of the length penalty: the sum of the tokens' log-probabilities is divided by
+/// Formula of the length penalty, by which the sum of the tokens' log-probabilities is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "snake_case")]

@@ -15,18 +15,25 @@ pub(super) struct Bounded {
     inner: Unpacked<Hashed<Content>>,
     /// The number of bytes that the current record may still have.
     left: usize,
+    /// Whether the number of quotation marks so far is odd.
+    is_quoting: bool,
 }
 
 impl Bounded {
     /// Opens the file at `path`.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let inner = Unpacked::new(Hashed::new(Content::open(path)?));
-        Ok(Self { inner, left: MAX_RECORD_BYTES })
+        Ok(Self { inner, left: MAX_RECORD_BYTES, is_quoting: false })
     }
 
     /// Begins a record.
     pub(super) fn begin(&mut self) {
         self.left = MAX_RECORD_BYTES;
+    }
+
+    /// True if a quotation mark of what has been read has no counterpart.
+    pub(super) fn is_quoting(&self) -> bool {
+        self.is_quoting
     }
 
     /// The identity of the file, once all of it has been read.
@@ -41,6 +48,7 @@ impl Read for Bounded {
         self.left = self.left.checked_sub(read).ok_or_else(|| {
             io::Error::other(format!("a record has more than {} MiB", MAX_RECORD_BYTES >> 20))
         })?;
+        self.is_quoting ^= buffer[..read].iter().filter(|&&byte| byte == b'"').count() % 2 == 1;
         Ok(read)
     }
 }

@@ -32,7 +32,13 @@ impl Columns {
                 ([label, text], Form::Labeled) => Item::from_columns(text, label, form).map(Some),
                 ([src, tgt], _) => Item::from_columns(src, tgt, form).map(Some),
                 _ => {
-                    let hint = if fields.len() > 2 { "; `columns` names the two to read" } else { "" };
+                    let hint = match fields {
+                        [_, _, _, ..] => "; `columns` names the two to read",
+                        [one] if one.contains(';') => {
+                            "; columns are separated by commas (`csv`) or tabs (`tsv`)"
+                        }
+                        _ => "",
+                    };
                     Err(format!("expected 2 columns, found {}{hint}", fields.len()))
                 }
             };
@@ -55,6 +61,10 @@ fn place(column: &Column, header: &[&str]) -> Result<usize, String> {
         Column::Number(number) => return Ok(number.get() - 1),
         Column::Name(name) => name,
     };
+    let found = || header.iter().filter(|one| one.trim() == name);
+    if found().count() > 1 {
+        return Err(format!("several columns are called `{name}`: give its number"));
+    }
     header.iter().position(|one| one.trim() == name).ok_or_else(|| {
         let names: Vec<String> = header.iter().map(|one| format!("`{}`", one.trim())).collect();
         format!("expected a header with the column `{name}`, found {}", names.join(", "))

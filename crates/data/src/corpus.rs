@@ -185,7 +185,7 @@ impl Corpus {
 
     /// Adds the next line, or counts it as dropped; otherwise describes the problem.
     pub(super) fn add(&mut self, item: Item) -> Result<(), String> {
-        self.entries.extend(self.intake.admit(item)?);
+        self.entries.extend(self.intake.admit(item, None)?);
         Ok(())
     }
 

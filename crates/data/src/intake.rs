@@ -96,9 +96,9 @@ impl Intake {
         Self { filters, ..self }
     }
 
-    /// Returns the entry of the next line, or `None` if it is dropped; describes the problem if the line is
-    /// invalid.
-    pub(super) fn admit(&mut self, item: Item) -> Result<Option<Entry>, String> {
+    /// Returns the entry of the next line, with `tag` before its source, or `None` if it is dropped; describes
+    /// the problem if the line is invalid.
+    pub(super) fn admit(&mut self, mut item: Item, tag: Option<&str>) -> Result<Option<Entry>, String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);
             return Ok(None);
@@ -109,6 +109,9 @@ impl Intake {
         if self.filters.copies && item.is_copy() {
             self.skip(Fault::Copy);
             return Ok(None);
+        }
+        if let (Some(tag), Item::Translation { src, .. }) = (tag, &mut item) {
+            *src = format!("{tag} {src}");
         }
         if self.filters.repeated && !self.seen.insert(item.hash()) {
             self.skip(Fault::Repeated);

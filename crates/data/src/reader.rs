@@ -134,15 +134,10 @@ impl Reader {
                     intake.skip(fault);
                     Ok(None)
                 }
-                Next::Item(mut item) => {
-                    if let (Some(tag), Item::Translation { src, .. }) = (&*tag, &mut item)
-                        && !src.trim().is_empty()
-                    {
-                        *src = format!("{tag} {src}");
-                    }
+                Next::Item(item) => {
                     headers.observe(&item, records.line());
                     quotes.observe(&item, records.line());
-                    intake.admit(item)
+                    intake.admit(item, tag.as_deref())
                 }
             };
             let entry = admitted.map_err(|problem| records.error(problem))?;

@@ -179,7 +179,7 @@ impl Records {
         match self {
             Self::Aligned { tgt: lines, .. } | Self::Each { lines, .. } => lines.count(),
             Self::Table(table) => table.line(),
-            Self::Units(units) => units.count(),
+            Self::Units(units) => units.number(),
             Self::Generated(_) | Self::Given(_) => 0,
         }
     }
@@ -192,7 +192,7 @@ impl Records {
             }
             Self::Table(table) => Error::line(table.path(), table.line(), problem),
             Self::Units(units) => Error::Data {
-                problem: format!("`{}`, unit {}: {problem}", units.path().display(), units.count()),
+                problem: format!("`{}`, unit {}: {problem}", units.path().display(), units.number()),
                 hint: None,
             },
             Self::Generated(_) => Error::Data { problem, hint: None },

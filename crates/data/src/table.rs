@@ -50,6 +50,7 @@ impl Table {
             self.reader.get_mut().begin();
             let is_there = self.reader.read_record(&mut self.record).map_err(|error| {
                 let line = error.position().map_or(0, |place| place.line() as usize);
+                let problem = error.to_string();
                 match error.into_kind() {
                     ErrorKind::Io(error) => {
                         Interrupt::check().err().unwrap_or_else(|| unreadable(&self.path)(error))
@@ -57,11 +58,11 @@ impl Table {
                     ErrorKind::Utf8 { err, .. } => {
                         Error::line(&self.path, line, format!("not valid UTF-8: {err}"))
                     }
-                    other => Error::line(&self.path, line, format!("{other:?}")),
+                    _ => Error::line(&self.path, line, problem),
                 }
             })?;
             if !is_there {
-                return Ok(None);
+                return self.whole();
             }
             self.line = self.record.position().map_or(0, |place| place.line() as usize);
             let fields: Vec<String> = self.record.iter().map(on_one_line).collect();
@@ -71,6 +72,19 @@ impl Table {
                 return Ok(Some(item));
             }
         }
+    }
+}
+
+impl Table {
+    /// Nothing, at the end of a file that is not cut off.
+    fn whole(&self) -> Result<Option<Item>> {
+        if self.reader.get_ref().is_quoting() {
+            let problem = "the record that begins here, or one before it, has a quotation mark without a \
+                           counterpart, so that what follows it is not divided: double the mark, and put the \
+                           column in quotation marks";
+            return Err(Error::line(&self.path, self.line, problem));
+        }
+        Ok(None)
     }
 }
 

@@ -1,18 +1,20 @@
 //! Translated units: translation memories (TMX 1.4) and XLIFF (1.2 and 2).
 
+use std::collections::BTreeSet;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
+use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::LanguagePair;
 use quick_xml::Error as XmlError;
 use quick_xml::escape::resolve_xml_entity;
-use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
 use super::bounded::Bounded;
-use super::foreign::unreadable;
+use super::foreign::{Foreign, unreadable};
 use super::item::Item;
 use super::stored::SourceFile;
 use super::table::on_one_line;
@@ -41,6 +43,14 @@ pub(super) struct Units {
     buffer: Vec<u8>,
     /// The number of units that have been read.
     count: usize,
+    /// The number of elements that are open.
+    open: usize,
+    /// Whether the root has been seen.
+    has_root: bool,
+    /// Whether any unit had both sides.
+    has_pair: bool,
+    /// Some of the languages of the units.
+    languages: BTreeSet<String>,
 }
 
 /// A unit that is being read.
@@ -54,6 +64,8 @@ struct Unit {
     text: Option<String>,
     /// The elements of code, and of other parts that are left out, that are open.
     skipped: usize,
+    /// Whether a mark that stands for something has just been left out.
+    has_gap: bool,
     /// Whether the target is no translation yet.
     is_untranslated: bool,
 }
@@ -71,7 +83,17 @@ impl Units {
 
     fn open(path: &Path, kind: Kind) -> io::Result<Self> {
         let reader = Reader::from_reader(BufReader::new(Bounded::open(path)?));
-        Ok(Self { reader, kind, path: path.to_path_buf(), buffer: Vec::new(), count: 0 })
+        Ok(Self {
+            reader,
+            kind,
+            path: path.to_path_buf(),
+            buffer: Vec::new(),
+            count: 0,
+            open: 0,
+            has_root: false,
+            has_pair: false,
+            languages: BTreeSet::new(),
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -79,7 +101,7 @@ impl Units {
     }
 
     /// The number of the last unit.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn number(&self) -> usize {
         self.count
     }
 
@@ -90,11 +112,10 @@ impl Units {
     /// The next unit; `None` at the end. A side that is missing is empty.
     pub(super) fn next(&mut self) -> Result<Option<Item>> {
         let mut unit = Unit::default();
+        self.reader.get_mut().get_mut().begin();
         loop {
-            self.reader.get_mut().get_mut().begin();
             self.buffer.clear();
-            let event = self.reader.read_event_into(&mut self.buffer);
-            let event = match event {
+            let event = match self.reader.read_event_into(&mut self.buffer) {
                 Ok(event) => event,
                 Err(error) => {
                     let at = self.reader.error_position();
@@ -102,45 +123,125 @@ impl Units {
                 }
             };
             match event {
-                Event::Eof => return Ok(None),
-                Event::Decl(declaration) => {
-                    let encoding = declaration.encoding().and_then(|found| found.ok());
-                    if let Some(encoding) = encoding.filter(|name| !name.eq_ignore_ascii_case("utf-8")) {
+                Event::Eof => return self.whole(),
+                Event::Decl(declaration) => check_encoding(&self.path, &declaration)?,
+                Event::Start(tag) => {
+                    if !self.has_root {
+                        check_root(&self.path, &tag, &self.kind)?;
+                        self.has_root = true;
+                    }
+                    self.open += 1;
+                    if self.open > MOST_OPEN {
                         return Err(Error::Data {
-                            problem: format!("`{}` is XML in {encoding}", self.path.display()),
-                            hint: Some(format!(
-                                "convert it: `iconv -f {encoding} -t UTF-8 IN | sed '1s/{encoding}/UTF-8/' > OUT`"
-                            )),
+                            problem: format!(
+                                "`{}` has more than {MOST_OPEN} elements within each other, after {}",
+                                self.path.display(),
+                                count(self.count, "unit")
+                            ),
+                            hint: None,
                         });
                     }
+                    if let Some(language) = unit.start(&tag, &self.kind)
+                        && self.languages.len() < MOST_NAMED
+                    {
+                        self.languages.insert(language);
+                    }
                 }
-                Event::Start(tag) => unit.start(&tag, &self.kind),
                 Event::End(tag) => {
-                    let name = tag.local_name();
-                    if unit.end(name.as_ref(), &self.kind) {
+                    self.open -= 1;
+                    if unit.end(tag.local_name().as_ref(), &self.kind) {
                         self.count += 1;
+                        self.has_pair |= unit.texts.iter().all(Option::is_some);
                         return Ok(Some(unit.into_item()));
                     }
                 }
+                Event::Empty(tag) => unit.leave_out(tag.local_name().as_ref()),
                 Event::Text(text) => unit.push(&text),
                 Event::CData(text) => unit.push(&text),
                 Event::GeneralRef(reference) => unit.push(&resolved(&reference)),
-                Event::Empty(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
+                Event::Comment(_) | Event::PI(_) | Event::DocType(_) => {}
             }
         }
     }
+
+    /// Nothing, at the end of a file that is whole and has units in the languages.
+    fn whole(&self) -> Result<Option<Item>> {
+        let path = self.path.display();
+        let units = count(self.count, "unit");
+        if self.open > 0 || !self.has_root {
+            return Err(Error::Data {
+                problem: format!("`{path}` ends within an element, after {units}"),
+                hint: Some("it is cut off, or no XML: get it again".into()),
+            });
+        }
+        if let (false, Kind::Memory(pair)) = (self.has_pair || self.count == 0, &self.kind) {
+            let found: Vec<&str> = self.languages.iter().map(String::as_str).collect();
+            return Err(Error::Data {
+                problem: format!("no unit of `{path}` has both `{}` and `{}`", pair.source, pair.target),
+                hint: Some(format!("its languages are {}", found.join(", "))),
+            });
+        }
+        Ok(None)
+    }
+}
+
+/// The largest number of elements within each other.
+const MOST_OPEN: usize = 256;
+
+/// The number of languages that a message names.
+const MOST_NAMED: usize = 20;
+
+/// Refuses XML that is not in UTF-8.
+fn check_encoding(path: &Path, declaration: &BytesDecl<'_>) -> Result<()> {
+    let encoding = declaration.encoding().and_then(|found| found.ok());
+    // What is declared as UTF-16, and yet can be read, has been converted.
+    let is_readable = |name: &str| {
+        let name = name.to_lowercase().replace(['-', '_'], "");
+        name == "utf8" || name == "usascii" || name == "ascii" || name.starts_with("utf16")
+    };
+    match encoding.filter(|name| !is_readable(name)) {
+        None => Ok(()),
+        Some(encoding) => Err(Error::Data {
+            problem: format!("`{}` is XML in {encoding}", path.display()),
+            hint: Some(format!(
+                "convert it first: `iconv -f {encoding} -t UTF-8 '{}' | sed '1s/{encoding}/UTF-8/' > OUT`",
+                path.display()
+            )),
+        }),
+    }
+}
+
+/// Refuses a file of another format, which begins with the element `tag`.
+fn check_root(path: &Path, tag: &BytesStart<'_>, kind: &Kind) -> Result<()> {
+    let expected = match kind {
+        Kind::Memory(_) => "tmx",
+        Kind::Translated => "xliff",
+    };
+    let name = tag.local_name();
+    let name: &str = name.as_ref();
+    if name == expected {
+        return Ok(());
+    }
+    Err(Error::Data {
+        problem: format!("`{}` begins with `<{name}>`, not with `<{expected}>`", path.display()),
+        hint: Some(format!("name a file of this format with `{expected}`")),
+    })
 }
 
 impl Unit {
-    fn start(&mut self, tag: &BytesStart<'_>, kind: &Kind) {
+    /// Begins an element; returns the language of a segment.
+    fn start(&mut self, tag: &BytesStart<'_>, kind: &Kind) -> Option<String> {
         let name = tag.local_name();
         let name: &str = name.as_ref();
         // Other translations of a unit, and its segmentation, have sources and targets, too.
         let is_aside = ["alt-trans", "seg-source", "ignorable", "note"].contains(&name);
         if self.skipped > 0 || is_aside || self.text.is_some() && CODES.contains(&name) {
+            self.leave_out(name);
             self.skipped += 1;
-            return;
+            return None;
         }
+        // Segments of a unit stand beside each other.
+        self.has_gap |= name == "mrk" && attribute(tag, "mtype").as_deref() == Some("seg");
         match (name, kind) {
             ("tu", Kind::Memory(_)) | ("trans-unit" | "segment", Kind::Translated) => {
                 *self = Self { is_untranslated: is_untranslated(tag), ..Self::default() };
@@ -149,6 +250,7 @@ impl Unit {
                 let language = attribute(tag, "lang").unwrap_or_default();
                 let sides = [&pair.source, &pair.target];
                 self.side = sides.iter().position(|code| fits(code, &language));
+                return Some(language);
             }
             ("seg", Kind::Memory(_)) => self.text = self.side.map(|_| String::new()),
             ("source", Kind::Translated) => (self.side, self.text) = (Some(0), Some(String::new())),
@@ -158,6 +260,12 @@ impl Unit {
             }
             _ => {}
         }
+        None
+    }
+
+    /// Leaves out the element `name`. One that stands for something parts the words beside it.
+    fn leave_out(&mut self, name: &str) {
+        self.has_gap |= ["x", "ph"].contains(&name) && self.skipped == 0;
     }
 
     /// Ends an element; true if it is the unit.
@@ -181,6 +289,11 @@ impl Unit {
 
     fn push(&mut self, text: &str) {
         if let Some(own) = self.text.as_mut().filter(|_| self.skipped == 0) {
+            let ends = |c: char| c.is_alphanumeric() || ".,;:!?)".contains(c);
+            let parts_words = own.ends_with(ends) && text.starts_with(char::is_alphanumeric);
+            if std::mem::take(&mut self.has_gap) && parts_words {
+                own.push(' ');
+            }
             own.push_str(text);
         }
     }
@@ -224,14 +337,15 @@ fn resolved(reference: &BytesRef<'_>) -> String {
 fn broken(path: &Path, at: u64, units: usize, error: XmlError) -> Error {
     match error {
         XmlError::Io(error) => {
-            let error = io::Error::new(error.kind(), error.to_string());
+            let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<Foreign>()).copied();
+            let error = foreign.map_or_else(|| io::Error::new(error.kind(), error.to_string()), Into::into);
             Interrupt::check().err().unwrap_or_else(|| unreadable(path)(error))
         }
         other => Error::Data {
             problem: format!(
                 "`{}` is not well-formed XML at byte {at}, after {}: {other}",
                 path.display(),
-                attentive_base::count::count(units, "unit")
+                count(units, "unit")
             ),
             hint: None,
         },

@@ -20,6 +20,7 @@ pub struct SearchChanges {
     /// Length penalty (an exponent): higher values favor longer translations, and 0 turns it off [default:
     /// the model's; with a formula other than the model's, 0.6 for gnmt and 1 for length].
     #[cfg_attr(feature = "cli", arg(long, value_name = "X", allow_negative_numbers = true))]
+    #[schemars(range(min = 0))]
     pub length_penalty: Option<f64>,
     /// Formula of the length penalty: the log-probability of a translation is divided by it [default: the
     /// model's].
@@ -42,6 +43,7 @@ pub struct SearchChanges {
     /// Coverage penalty (Wu et al. 2016), which favors translations that attend to the whole source; 0.2 is
     /// usual [default: 0].
     #[cfg_attr(feature = "cli", arg(long, value_name = "B", allow_negative_numbers = true))]
+    #[schemars(range(min = 0))]
     pub coverage_penalty: Option<f64>,
 }
 
@@ -59,7 +61,7 @@ impl SearchChanges {
     /// sentence, or for as many samples.
     ///
     /// # Errors
-    /// [`Error::Config`] for a value out of range, which names its key; any error of
+    /// [`Error::Config`] for a value out of range, which names its key, and for a beam of samples; any error of
     /// [`SearchOptions::check`].
     pub fn apply(
         &self,
@@ -67,6 +69,9 @@ impl SearchChanges {
         n_best: usize,
         sampling: Option<SamplingChanges>,
     ) -> Result<SearchOptions> {
+        if sampling.is_some() {
+            self.refuse_search()?;
+        }
         let mut decode = config.clone();
         if let Some(formula) = self.length_penalty_formula
             && formula != decode.length_penalty_formula
@@ -97,6 +102,20 @@ impl SearchChanges {
         };
         search.check()?;
         Ok(search)
+    }
+
+    /// Refuses options that have no effect on samples.
+    fn refuse_search(&self) -> Result<()> {
+        let width = self.beam_width.map(|width| ("beam_width", width.to_string()));
+        let rule = self.early_stopping.map(|rule| ("early_stopping", format!("`{rule:?}`").to_lowercase()));
+        width.or(rule).map_or(Ok(()), |(key, found)| {
+            Err(Error::Config {
+                key: key.into(),
+                expected: "nothing, since translations are sampled, and nothing is searched for".into(),
+                found,
+                hint: None,
+            })
+        })
     }
 
     /// Returns these options with a beam of at least `n_best` hypotheses, for a model with `config`.

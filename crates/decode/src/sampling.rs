@@ -36,6 +36,7 @@ pub struct SamplingChanges {
     /// Sampling temperature: 1 samples from the model's distribution, lower values favor likely tokens, and 0
     /// always takes the most likely one [default: 1 for translations, 0.8 for texts].
     #[cfg_attr(feature = "cli", arg(long, value_name = "T", allow_negative_numbers = true))]
+    #[schemars(range(min = 0))]
     pub temperature: Option<f64>,
     /// Top-k sampling: sample from the K most likely tokens only [default: all, which is 0].
     #[cfg_attr(feature = "cli", arg(long, value_name = "K"))]
@@ -43,6 +44,7 @@ pub struct SamplingChanges {
     /// Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all
     /// tokens].
     #[cfg_attr(feature = "cli", arg(long, value_name = "P", allow_negative_numbers = true))]
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub top_p: Option<f64>,
     /// Random seed: the same seed gives the same samples [default: 0].
     #[cfg_attr(feature = "cli", arg(long, value_name = "S"))]

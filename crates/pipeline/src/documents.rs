@@ -2,6 +2,7 @@
 
 use attentive_base::error::Result;
 use attentive_document::{Divided, Document, Segmentation, Sentence, Split, Translated, placeholders};
+use attentive_text::Tokenizer;
 
 use super::terms::shortened;
 use super::{Alignment, Candidate, Pipeline, Place, Request, TranslateOptions, Translation, Warning};
@@ -105,10 +106,10 @@ pub fn restore(sentence: &Sentence, found: &mut [Candidate], alignments: Vec<Ali
 }
 
 /// Returns the warning that `translation` lacks placeables of its `source`, which the model read as other
-/// text.
-pub fn lost(source: &str, translation: &str) -> Option<Warning> {
+/// text. Tokens of `tokenizer`, that of the source, mean something to the model.
+pub fn lost(tokenizer: &Tokenizer, source: &str, translation: &str) -> Option<Warning> {
     let mut lost: Vec<&str> = placeholders(source);
-    lost.retain(|one| !translation.contains(one));
+    lost.retain(|one| !translation.contains(one) && tokenizer.id(one).is_none());
     if lost.is_empty() {
         return None;
     }

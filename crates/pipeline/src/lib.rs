@@ -349,7 +349,7 @@ impl Pipeline {
     }
 
     /// The tokens of target languages, one of which must begin every source; none if the model has only one
-    /// target language, or its configuration says which one is meant.
+    /// target language, or names languages in other ways.
     pub(crate) fn targets(&self) -> &[TokenId] {
         self.targets.get_or_init(|| {
             let source = self.tokenizers.src();

@@ -44,7 +44,13 @@ impl Source {
             source.warnings.extend(Warning::of_unreadable(&unknown));
         }
         let targets = pipeline.targets();
-        if !targets.is_empty() && source.ids.first().is_some_and(|first| !targets.contains(first)) {
+        let names_target = source.ids.first().is_some_and(|first| targets.contains(first));
+        let mut special = special;
+        if names_target && special.first.is_some_and(|first| targets.contains(&first)) {
+            // The text itself says into which language it is to be translated.
+            special.first = None;
+        }
+        if !targets.is_empty() && special.first.is_none() && !names_target && !source.ids.is_empty() {
             source.warnings.push(Warning::of_no_language(tokenizer, targets));
         }
         if !source.ids.is_empty() {

@@ -14,23 +14,24 @@ use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
+use utoipa::PartialSchema;
 
 use super::app::App;
 use super::desk::Stop;
-use super::fields::named;
+use super::fields::{named, with_known};
 use super::limits::Limits;
 use super::objects::AsObject;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
 use super::values::{MOST_VALUES, object};
 use super::visit::Visit;
-use super::wording::plain;
+use attentive_base::plain::plain;
 
 /// Reads a JSON body.
 ///
 /// # Errors
 /// A [`Problem`] for a body that is too large, too slow, or not JSON of the right shape.
-pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
+pub(super) async fn json<T: DeserializeOwned + PartialSchema + Send + 'static>(
     request: Request,
     app: &App,
 ) -> Result<T, Problem> {
@@ -43,7 +44,11 @@ pub(super) async fn json<T: DeserializeOwned + Send + 'static>(
         return Err(Problem::new(Kind::MediaType, problem));
     }
     let bytes = read(&head, body, &app.config.limits).await?;
-    aside(app, client, bytes, parse).await
+    let read = |bytes: &[u8]| {
+        parse(bytes)
+            .map_err(|problem: Problem| Problem { message: with_known::<T>(problem.message), ..problem })
+    };
+    aside(app, client, bytes, read).await
 }
 
 /// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated.

@@ -14,7 +14,7 @@ use toml::Table;
 use super::hosts;
 use super::language::{Direction, Language};
 use super::limits::Limits;
-use super::wording::plain;
+use attentive_base::plain::plain;
 
 /// The maximum size of a configuration file, in bytes.
 const MOST_BYTES: u64 = 1 << 20;

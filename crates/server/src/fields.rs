@@ -33,9 +33,9 @@ pub(super) type SamplingObject = Object<SamplingChanges>;
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        serde_path_to_error::deserialize(from).map(Self).map_err(|error| {
-            let path = error.path().to_string();
-            D::Error::custom(format!("`{path}`: {}", error.into_inner()))
+        serde_path_to_error::deserialize(from).map(Self).map_err(|error| match error.path().to_string() {
+            path if path == "." => D::Error::custom(error.into_inner()),
+            path => D::Error::custom(format!("`{path}`: {}", error.into_inner())),
         })
     }
 }
@@ -46,10 +46,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// The field at the beginning of an error about [`Fields`].
+/// The field that an error about a request with [`Fields`] names.
 pub(super) fn named(message: &str) -> Option<&str> {
-    let (name, _) = message.strip_prefix('`')?.split_once("`: ")?;
+    let starts = ["unknown field `", "duplicate field `"];
+    let rest = starts.iter().find_map(|start| message.strip_prefix(start));
+    let (name, _) = match rest {
+        Some(rest) => rest.split_once('`')?,
+        None => message.strip_prefix('`')?.split_once("`: ")?,
+    };
     (!name.contains('`')).then_some(name)
+}
+
+/// `message` with the fields that `T` has, if it says that one is unknown, and nothing more.
+pub(super) fn with_known<T: PartialSchema>(message: String) -> String {
+    if !message.starts_with("unknown field `") || message.contains(", expected ") {
+        return message;
+    }
+    let mut schema = serde_json::to_value(T::schema()).unwrap_or_default();
+    merge_parts(&mut schema);
+    let names = schema["properties"].as_object().into_iter().flat_map(|fields| fields.keys());
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let end = message.find(" at line ").unwrap_or(message.len());
+    format!("{}, expected one of {}", &message[..end], names.join(", "))
 }
 
 impl<T: JsonSchema> PartialSchema for Fields<T> {
@@ -121,11 +139,14 @@ pub(super) fn merge_parts(description: &mut Value) {
 /// The object that consists of these `parts`; `None` if they are something else.
 fn merged(parts: &Value) -> Option<Map<String, Value>> {
     let parts = parts.as_array()?.iter().map(Value::as_object).collect::<Option<Vec<_>>>()?;
-    let (rest, own) = (parts.split_last()?.1, parts.last()?);
+    let (own, rest) = parts.split_last()?;
     let mut merged = (*own).clone();
     let properties = merged.get_mut("properties")?.as_object_mut()?;
     for part in rest {
         properties.extend(part.get("properties")?.as_object()?.clone());
+    }
+    if parts.iter().any(|part| part.get("additionalProperties") == Some(&false.into())) {
+        merged.insert("additionalProperties".into(), false.into());
     }
     Some(merged)
 }
@@ -138,7 +159,9 @@ mod tests {
     fn errors_name_the_field() {
         for (message, expected) in [
             ("`beam_width`: invalid type: string \"5\", expected usize", Some("beam_width")),
-            ("unknown field `x`", None),
+            ("unknown field `x`", Some("x")),
+            ("duplicate field `x` at line 1", Some("x")),
+            ("missing field `x`", None),
             ("`a` or `b`: c", None),
             ("", None),
         ] {

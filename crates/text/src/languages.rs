@@ -72,22 +72,20 @@ impl Languages {
         let is_marked = !Self::marks(&tokenizers.src().languages(), model).is_empty();
         let target = match of_target {
             Some(_) => Some(find(tokenizers.tgt(), target)?),
-            None if is_marked => Some(find(tokenizers.src(), target)?),
+            None if is_marked && first.is_none() => Some(find(tokenizers.src(), target)?),
             None => None,
         };
         Ok(Self { source, target })
     }
 
-    /// Those of the tokens `languages` of a source vocabulary with one of which every text must begin, since
-    /// the model's configuration does not say which language is meant.
+    /// Those of the tokens `languages` of a source vocabulary with one of which every text must begin, whether or
+    /// not the model's configuration says which one is meant.
     pub fn marks(languages: &[String], model: &Translator) -> Vec<String> {
         let names_one = |token: &Option<String>| token.as_deref().and_then(code_of).is_some();
         let (encoder, decoder) = (&model.encoder, &model.decoder);
-        let places = [&encoder.source_first, &decoder.decoder_start_token, &model.forced_bos_token];
-        if places.into_iter().any(names_one) {
-            return Vec::new();
-        }
-        languages.iter().filter(|token| token.starts_with(BEFORE_SOURCE)).cloned().collect()
+        let places = [&encoder.source_last, &decoder.decoder_start_token, &model.forced_bos_token];
+        let are_marks = languages.iter().all(|token| token.starts_with(BEFORE_SOURCE));
+        if are_marks && !places.into_iter().any(names_one) { languages.to_vec() } else { Vec::new() }
     }
 
     /// Sets the languages between which a model of this family translates.

@@ -108,6 +108,7 @@ impl Conditions {
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
         let special = document["added_tokens"].as_array()?.iter();
+        let special = special.filter(|token| token["special"] == true);
         let special: Vec<&str> = special.filter_map(|token| token["content"].as_str()).collect();
         let splits_as = |kind, boundaries| {
             let steps = format::pre_tokenizers(kind, boundaries, &special);

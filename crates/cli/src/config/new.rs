@@ -105,14 +105,14 @@ fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
         }
     };
     let languages = match languages {
+        _ if format != CorpusFormat::Tmx => None,
         [source, target] => Some(LanguagePair { source: source.clone(), target: target.clone() }),
-        _ if format == CorpusFormat::Tmx => {
+        _ => {
             return Err(Error::usage(
                 "a translation memory may have many languages",
                 "say which are read, as in `--languages en de`",
             ));
         }
-        _ => None,
     };
     Ok(CorpusSource::File(CorpusFile { path: file.clone(), format, columns: None, languages, tag: None }))
 }
@@ -130,11 +130,20 @@ fn fit(args: &Args) -> Result<String> {
     if form == Form::Stream {
         return Ok(text);
     }
-    let mut reader = Reader::open(&train, form, None, 0)?;
+    let examples = read(&train, form, "training data")?;
+    if let Some(valid) = &valid {
+        read(valid, form, "validation data")?;
+    }
+    fitted(args.family, &train, valid.as_ref(), examples)
+}
+
+/// Reads a corpus, and returns the number of its usable lines.
+fn read(source: &CorpusSource, form: Form, what: &str) -> Result<usize> {
+    let mut reader = Reader::open(source, form, None, 0)?;
     while reader.next_entry()?.is_some() {}
-    message::note(format!("training data: {}", reader.stats()));
+    message::note(format!("{what}: {}", reader.stats()));
     reader.check_not_empty()?;
-    fitted(args.family, &train, valid.as_ref(), reader.stats().kept())
+    Ok(reader.stats().kept())
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {

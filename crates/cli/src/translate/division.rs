@@ -69,7 +69,9 @@ impl Division {
         };
         for ((line, source), found) in (first_line..).zip(lines).zip(&mut translations) {
             let best = found.hypotheses.first().map_or("", |best| &best.text);
-            found.warnings.extend(lost(source, best).map(|warning| warning.on_line(line)));
+            found
+                .warnings
+                .extend(lost(pipeline.tokenizers().src(), source, best).map(|warning| warning.on_line(line)));
         }
         Ok(Translated { first_line, translations, alignments })
     }

@@ -9,7 +9,7 @@ use attentive_decode::SamplingChanges;
 pub(super) struct SamplingArgs {
     /// Draw translations at random instead of searching for the most likely one; `--n-best` draws several,
     /// independently. A sample depends on the seed and on the number of its line.
-    #[arg(long, conflicts_with_all = ["beam_width", "constraints"])]
+    #[arg(long, conflicts_with_all = ["beam_width", "early_stopping", "constraints"])]
     sample: bool,
     #[command(flatten)]
     changes: SamplingChanges,

@@ -263,6 +263,11 @@ impl TryFrom<CorpusKeys> for CorpusSource {
 
 fn pair_of_languages(languages: &[String]) -> Result<LanguagePair, Mistake> {
     match languages {
+        [source, target] if source == target => Err(Mistake {
+            name: Some("languages"),
+            expected: "two languages",
+            found: format!("`{source}` twice"),
+        }),
         [source, target] if ![source, target].iter().any(|code| code.trim().is_empty()) => {
             Ok(LanguagePair { source: source.clone(), target: target.clone() })
         }
@@ -275,6 +280,15 @@ fn pair_of_languages(languages: &[String]) -> Result<LanguagePair, Mistake> {
 }
 
 fn pair_of_columns(columns: &[Column]) -> Result<[Column; 2], Mistake> {
+    if let [one, other] = columns
+        && one == other
+    {
+        return Err(Mistake {
+            name: Some("columns"),
+            expected: "two different columns",
+            found: format!("{one} twice"),
+        });
+    }
     columns.to_vec().try_into().map_err(|columns: Vec<Column>| Mistake {
         name: Some("columns"),
         expected: "two columns, of source and target, such as `[3, 4]`",

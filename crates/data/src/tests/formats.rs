@@ -66,10 +66,18 @@ fn columns_that_are_missing_are_named() {
     use CorpusFormat::{Csv, Jsonl, Tsv};
     for (format, columns, content, words) in [
         (Tsv, None, "a\tb\n1\t2\t3\n", "line 2: expected 2 tab-separated columns, found 3; `columns` names"),
+        (Tsv, Some([name("en"), name("de")]), "en\tde\ten\n", "several columns are called `en`"),
         (Tsv, None, "a,b\n", "name the file with `csv`"),
         (Tsv, Some([number(1), number(3)]), "a\tb\n", "expected at least 3 tab-separated columns, found 2"),
         (Tsv, Some([name("en"), name("de")]), "en\tfr\n1\t2\n", "the column `de`, found `en`, `fr`"),
         (Csv, Some([name("en"), name("de")]), "fr,de\n1,2\n", "the column `en`, found `fr`, `de`"),
+        (
+            Csv,
+            None,
+            "a,b\n1,\"2\n3,4\n",
+            "line 2: the record that begins here, or one before it, has a quotation",
+        ),
+        (Csv, None, "a;b\n", "separated by commas (`csv`) or tabs (`tsv`)"),
         (Csv, None, "a,b\n1,2,3\n", "line 2: expected 2 columns, found 3"),
         (
             Jsonl,
@@ -192,6 +200,10 @@ fn units_of_xliff_are_read() {
              <alt-trans><source>x</source><target>y</target></alt-trans>",
             Some(("a", "b")),
         ),
+        (
+            "<source>cat<x id='1'/>dog, <x id='2'/>.</source><target>un<g id='1'>d</g></target>",
+            Some(("cat dog, .", "und")),
+        ),
         ("<alt-trans><target>y</target></alt-trans><source>a</source><target>b</target>", Some(("a", "b"))),
         ("<source>a</source><target state='needs-translation'>a</target>", None),
         ("<source>a</source><target/>", None),
@@ -218,15 +230,28 @@ fn xml_that_cannot_be_read_says_where() {
         ("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><tmx/>".to_owned(), "is XML in ISO-8859-1"),
         (memory("<tu></tuv></tu>"), "is not well-formed XML at byte"),
         (memory(""), "no usable data"),
-        (String::new(), "no usable data"),
-        ("plain text\n".to_owned(), "no usable data"),
+        (memory("<tu><tuv xml:lang='en'><seg>a")[..120].to_owned(), "ends within an element, after 0 units"),
+        (String::new(), "ends within an element"),
+        ("plain text\n".to_owned(), "ends within an element"),
+        ("<html><body/></html>".to_owned(), "begins with `<html>`, not with `<tmx>`"),
+        (
+            memory(&format!("<tu>{}{}</tu>", segment("lang='fr'", "un"), segment("lang='it'", "uno"))),
+            "no unit of",
+        ),
     ] {
         let message = refused(&content, file(CorpusFormat::Tmx, None));
         assert!(message.contains(words), "{content}: {message}");
     }
+    let declared =
+        memory("<tu><tuv xml:lang='en'><seg>a</seg></tuv><tuv xml:lang='de'><seg>b</seg></tuv></tu>");
+    let converted = declared.replace("UTF-8", "UTF-16");
+    assert_eq!(read(&converted, file(CorpusFormat::Tmx, None)).entries().len(), 1);
     let utf_16 = Files::new(&[("file", b"\xff\xfe<\0?\0")]);
     let message = utf_16.read(file(CorpusFormat::Tmx, None)).unwrap_err();
     assert!(message.to_string().contains("UTF-16"), "{message}");
+    assert!(message.hint().is_some_and(|hint| hint.contains("iconv")), "{message:?}");
+    let deep = memory(&"<a>".repeat(300));
+    assert!(refused(&deep, file(CorpusFormat::Tmx, None)).contains("256 elements within each other"));
 }
 
 #[test]
@@ -244,4 +269,12 @@ fn sources_begin_with_the_tag_of_their_corpus() {
     let corpus = files.read(CorpusSource::Mixed(parts.into())).unwrap();
     let found: Vec<_> = texts(&corpus).into_iter().map(|(src, ..)| src).collect();
     assert_eq!(found, ["<x> a dog", "<x> a cat", "a dog", "a cat"]);
+    // Copies are found in spite of it.
+    let CorpusSource::Aligned { src, .. } = CorpusSource::aligned("src", "src") else { panic!() };
+    let copies = CorpusSource::Aligned { src: src.clone(), tgt: src, tag: Some("<x>".into()) };
+    let filters = crate::Filters { copies: true, ..crate::Filters::default() };
+    let folder = files.path("");
+    let read =
+        crate::read_filtered(&copies, Form::Translations, Some(&folder), 1, filters, &mut crate::unwatched);
+    assert!(read.unwrap_err().to_string().contains("2 dropped with equal sides"));
 }

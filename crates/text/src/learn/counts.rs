@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use attentive_base::error::{Error, Result};
 use rayon::prelude::*;
 
@@ -18,12 +19,26 @@ const MAX_STRETCH: usize = 256;
 /// The words of a text in alphabetical order, with their frequencies.
 pub(super) struct Counts(Vec<(String, u64)>);
 
-/// The parts of `text` between `symbols`.
-fn between<'a>(text: &'a str, symbols: &[String]) -> Vec<&'a str> {
-    let divide = |parts: Vec<&'a str>, symbol: &String| {
-        parts.into_iter().flat_map(|part| part.split(symbol.as_str())).collect()
-    };
-    symbols.iter().fold(vec![text], divide)
+/// Divides texts at symbols.
+struct Divider(Option<AhoCorasick>);
+
+impl Divider {
+    fn new(symbols: &[String]) -> Self {
+        let builder = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(symbols);
+        Self((!symbols.is_empty()).then(|| builder().expect("symbols of a moderate length")))
+    }
+
+    /// The parts of `text` between symbols.
+    fn parts<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let Some(finder) = &self.0 else { return vec![text] };
+        let (mut parts, mut done) = (Vec::new(), 0);
+        for found in finder.find_iter(text) {
+            parts.push(&text[done..found.start()]);
+            done = found.end();
+        }
+        parts.push(&text[done..]);
+        parts
+    }
 }
 
 impl Counts {
@@ -33,9 +48,10 @@ impl Counts {
         tokenizer: &Tokenizer,
         symbols: &[String],
     ) -> Result<Self> {
+        let divider = Divider::new(symbols);
         let count_lines = |lines: &[S]| {
             let mut counts = HashMap::new();
-            for part in lines.iter().flat_map(|line| between(line.as_ref(), symbols)) {
+            for part in lines.iter().flat_map(|line| divider.parts(line.as_ref())) {
                 for word in tokenizer.pieces(part)? {
                     *counts.entry(word).or_insert(0) += 1;
                 }

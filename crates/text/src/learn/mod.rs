@@ -114,6 +114,7 @@ fn learn_one<S: AsRef<str> + Sync>(
         }
         TokenizerKind::Char => Model::Char { tokens: with_special(special, &alphabet()?) },
     };
+    check_symbols(config, &model)?;
     let tokenizer = build(config, special, &model)?;
     if tokenizer.vocab_size() == special.len() {
         return Err(Error::Data {
@@ -125,6 +126,26 @@ fn learn_one<S: AsRef<str> + Sync>(
         });
     }
     Ok(tokenizer)
+}
+
+/// Refuses symbols that the text yields, too, after its normalization.
+fn check_symbols(config: &TokenizerConfig, model: &Model) -> Result<()> {
+    let tokens: Vec<&str> = match model {
+        Model::Bpe { tokens, .. } | Model::Word { tokens } | Model::Char { tokens } => {
+            tokens.iter().map(String::as_str).collect()
+        }
+        Model::Unigram { tokens } => tokens.iter().map(|(token, _)| token.as_str()).collect(),
+    };
+    let is_learned = |symbol: &&String| tokens.iter().filter(|token| *token == symbol).count() > 1;
+    match config.symbols.iter().find(is_learned) {
+        None => Ok(()),
+        Some(symbol) => Err(Error::Config {
+            key: "tokenizer.symbols".into(),
+            expected: "tokens that no text yields when it is normalized, such as `<a>`".into(),
+            found: format!("`{symbol}`"),
+            hint: None,
+        }),
+    }
 }
 
 fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {

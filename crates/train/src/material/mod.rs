@@ -41,11 +41,15 @@ pub(super) struct Known<'a> {
 impl<'a> Known<'a> {
     /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
     fn tokenizers(self, config: &Config, labels: impl FnOnce() -> Vec<String>) -> Result<Option<Tokenizers>> {
-        match (self.run, self.source) {
-            (Some((_, run)), _) => Ok(Some(run.tokenizers.clone())),
-            (None, Some(source)) => source.tokenizers(config, labels).map(Some),
-            (None, None) => given::tokenizers(config, labels),
+        let known = match (self.run, self.source) {
+            (Some((_, run)), _) => Some(run.tokenizers.clone()),
+            (None, Some(source)) => Some(source.tokenizers(config, labels)?),
+            (None, None) => given::tokenizers(config, labels)?,
+        };
+        if let Some(tokenizers) = &known {
+            check_tags(config, tokenizers)?;
         }
+        Ok(known)
     }
 
     /// Where the labels come from.
@@ -61,6 +65,25 @@ impl<'a> Known<'a> {
         let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
         self.source.map(Source::origin).or_else(of_run)
     }
+}
+
+/// Refuses tags of corpora that are no single tokens of the source vocabulary.
+fn check_tags(config: &Config, tokenizers: &Tokenizers) -> Result<()> {
+    for (key, source) in [("data.train.tag", &config.data.train), ("data.valid.tag", &config.data.valid)] {
+        let parts = source.iter().flat_map(|source| source.parts());
+        for tag in parts.filter_map(|(part, _)| part.tag()) {
+            let source = tokenizers.src();
+            if source.encode(tag)?.iter().copied().ne(source.id(tag)) {
+                return Err(Error::Config {
+                    key: key.into(),
+                    expected: "a symbol of the vocabulary".into(),
+                    found: format!("`{tag}`"),
+                    hint: Some("symbols are set when a vocabulary is learned: `tokenizer.symbols`".into()),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Tokenizers and encoded data.

@@ -36,6 +36,7 @@ pub(super) struct Generate {
     /// The exact tokens to continue, spelled as in the vocabulary, instead of the text.
     prompt_tokens: Option<Vec<String>>,
     /// Maximum number of tokens of the continuation [default: 500].
+    #[schema(minimum = 1)]
     max_new_tokens: Option<usize>,
     /// Strings before which the continuation ends.
     #[serde(default)]

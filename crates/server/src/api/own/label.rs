@@ -12,6 +12,7 @@ use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use utoipa::PartialSchema;
 
 use crate::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
 use crate::api::OneOrMany;
@@ -50,6 +51,7 @@ pub(super) struct ReadSome {
     /// The text, or texts.
     text: OneOrMany,
     /// Number of guesses for each gap [default: 5], or of labels for each text [default: all].
+    #[schema(minimum = 1, maximum = 1000)]
     count: Option<usize>,
 }
 
@@ -106,7 +108,7 @@ pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<R
 }
 
 /// The response with the predictions for each text.
-async fn answer<R: DeserializeOwned + Into<ReadSome> + Send + 'static>(
+async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 'static>(
     State(app): State<Shared>,
     request: Request,
     task: fn(Option<usize>) -> TextTask,

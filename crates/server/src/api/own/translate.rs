@@ -34,6 +34,7 @@ pub(super) struct Translate {
     /// The text, or texts.
     text: OneOrMany,
     /// Number of translations of each text [default: 1].
+    #[schema(minimum = 1)]
     n_best: Option<usize>,
     /// Whether to translate each sentence of a text separately; if not, each text is read as one line
     /// [default: true].

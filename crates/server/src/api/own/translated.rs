@@ -154,7 +154,9 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
     let translations = divided.spaced(best.iter().map(String::as_str));
     let probabilities = found.iter().map(|one| one.hypotheses.first().map_or(1.0, probability));
     let sentences = divided.sentences().iter().zip(translations).zip(probabilities);
-    let lost = divided.sentences().iter().zip(&best).filter_map(|(one, best)| lost(&one.source, best));
+    let tokenizer = pipeline.tokenizers().src();
+    let pairs = divided.sentences().iter().zip(&best);
+    let lost = pairs.filter_map(|(one, best)| lost(tokenizer, &one.source, best));
     let warnings = text.warning.iter().cloned().chain(lost).map(|warning| warning.problem);
     Found {
         warnings: warnings.chain(told(&whole.warnings)).collect(),

@@ -97,7 +97,8 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
     let search = SearchChanges { max_new_tokens: max_new_tokens.transpose()?, ..SearchChanges::default() };
     let is_drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
     let sampling = is_drawn.then(|| wanted.wish.sampling());
-    let options = search.widened(decode, copies).apply(decode, copies, sampling);
+    let search = if is_drawn { search } else { search.widened(decode, copies) };
+    let options = search.apply(decode, copies, sampling);
     Ok(options.map_err(|error| Problem::invalid(&error))?.unscored())
 }
 
