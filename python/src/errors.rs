@@ -4,15 +4,13 @@ use attentive::Error;
 use pyo3::prelude::*;
 
 /// Names of options in the library's errors, and what they are called in Python.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 12] = [
     ("`RunOptions::out`", "`out`"),
     ("`Existing::Resume`", "`existing=\"resume\"`"),
     ("`Existing::Force`", "`existing=\"overwrite\"`"),
     ("`Strategy::Beam::n_best`", "`n_best`"),
     ("`Strategy::Beam::width`", "`beam_width`"),
     ("`Strategy::Sample::count`", "`n_best`"),
-    ("`SearchOptions::coverage_penalty`", "`coverage_penalty`"),
-    ("`Sampling::top_p`", "`top_p`"),
     ("`Languages::source`", "`source_lang`"),
     ("`Languages::target`", "`target_lang`"),
     ("(an override)", "(a value of the configuration)"),

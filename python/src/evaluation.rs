@@ -1,8 +1,8 @@
 //! Evaluation of models on test sets.
 
 use attentive::config::Task;
-use attentive::decode::SearchChanges;
 use attentive::data::{self, Corpus, Form};
+use attentive::decode::SearchChanges;
 use attentive::error::{Error, Result};
 use attentive::evaluate as of;
 use attentive::evaluate::EvaluateOptions;

@@ -29,10 +29,8 @@ pub(crate) fn generate(
     on_text: Option<Py<PyAny>>,
 ) -> PyResult<Continued> {
     let sampling = sampling.0.apply(SampleOptions::default().sampling);
-    let options = GenerateOptions {
-        sample: SampleOptions { sampling, number, max_new_tokens },
-        stop: stop.into(),
-    };
+    let options =
+        GenerateOptions { sample: SampleOptions { sampling, number, max_new_tokens }, stop: stop.into() };
     let interrupt = Interrupt::none();
     let mut failed = None;
     let mut give = |piece: &str| {

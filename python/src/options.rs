@@ -1,8 +1,8 @@
 //! Options of the library, which Python gives as JSON objects.
 
-use attentive_base::plain::plain;
 use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Error;
+use attentive_base::plain::plain;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;

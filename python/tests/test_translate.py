@@ -131,7 +131,7 @@ def test_unsuitable_options_are_refused(model: attentive.Model) -> None:
         ({"n_best": 9, "beam_width": 2}, attentive.UsageError, "`n_best`"),
         ({"early_stopping": "soon"}, attentive.UsageError, "`never`"),
         ({"length_penalty": float("nan")}, attentive.Error, "length_penalty"),
-        ({"sampling": attentive.Sampling(top_p=2)}, attentive.UsageError, "`top_p`"),
+        ({"sampling": attentive.Sampling(top_p=2)}, attentive.ConfigError, "top_p"),
     ]:
         with pytest.raises(kind, match=words):
             model.translate("a dog runs", **options)

@@ -38,10 +38,10 @@ fn options_that_cannot_be_used_are_refused() {
     let usage: [(&str, &[&str]); 11] = [
         ("--prefix -", &["`--prefix -`", "name a file"]),
         ("--prefix src --output src", &["also the input `src`"]),
-        ("--coverage-penalty=-1", &["the coverage penalty is -1", "set `--coverage-penalty` to 0 or more"]),
+        ("--coverage-penalty=-1", &["`--coverage-penalty`: expected 0 or more", "found -1"]),
         ("--coverage-penalty x", &["--coverage-penalty"]),
-        ("--sample --top-p 0", &["`--top-p` must be above 0"]),
-        ("--sample --temperature=-1", &["temperature of -1"]),
+        ("--sample --top-p 0", &["`--top-p`: expected a number above 0"]),
+        ("--sample --temperature=-1", &["`--temperature`: expected a finite number"]),
         ("--sample --beam-width 2", &["--sample", "--beam-width"]),
         ("--sample --constraints few", &["--sample", "--constraints"]),
         ("--sample --n-best 1001", &["1001 samples", "`--n-best` is between 1 and 1000"]),

@@ -127,10 +127,10 @@ fn invalid_generation_options_are_refused() {
     let fails = |options: &str, complaint: &[&str]| {
         folder.fails(&format!("generate runs/stream {options}"), 2, complaint);
     };
-    fails("--temperature -1", &["temperature of -1", "hint: "]);
+    fails("--temperature -1", &["`--temperature`: expected a finite number, 0 or more", "found -1"]);
     fails("--temperature NaN", &["NaN"]);
-    fails("--top-p 0", &["top-p of 0", "`--top-p`"]);
-    fails("--top-p 1.5", &["top-p of 1.5"]);
+    fails("--top-p 0", &["`--top-p`: expected a number above 0", "found 0"]);
+    fails("--top-p 1.5", &["at most 1", "found 1.5"]);
     fails("--max-new-tokens 0", &["0 new tokens"]);
     fails("--n-best 0", &["--n-best"]);
     fails("--greedy --top-k 3", &["--greedy", "--top-k"]);

@@ -188,7 +188,7 @@ fn own_translations_refuse_in_their_own_way() {
     refuse(json!({"text": "1", "model": "en-de", "beam": 3}), 422, "invalid_value", "unknown field `beam`");
     // Fields of the search are told like all others: with their names, and what is expected.
     for (fields, field, words) in [
-        (json!({"beamwidth": 3}), "beamwidth", "unknown field `beamwidth`, expected one of `model`, `text`"),
+        (json!({"beamwidth": 3}), "beamwidth", "unknown field `beamwidth`, expected one of `alignments`"),
         (json!({"beamwidth": 3}), "beamwidth", "`length_penalty_formula`"),
         (json!({"beam_width": "3"}), "beam_width", "expected a whole number, 1 or more"),
         (json!({"early_stopping": "x"}), "early_stopping", "`early_stopping`: unknown value `x`"),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::device::{DecodingDeviceArgs, warn_of_software};
 use super::input;
-use super::message;
+use super::message::{self, as_option};
 use super::model::ModelArgs;
 use super::output::Output;
 use super::precision::{CacheArgs, PrecisionArgs};
@@ -91,7 +91,7 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    args.options(0).check()?;
+    args.options(0).check().map_err(as_option)?;
     let pipeline = args.precision.load(&args.model.dir()?, args.device.device)?;
     warn_of_software(pipeline.device());
     let pipeline = args.cache.applied(pipeline)?;

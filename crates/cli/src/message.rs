@@ -13,15 +13,13 @@ use indicatif::ProgressBar;
 use super::tips;
 
 /// Names of options in the library's errors, and their names on the command line.
-const FLAGS: [(&str, &str); 17] = [
+const FLAGS: [(&str, &str); 15] = [
     ("`RunOptions::out`", "`--output`"),
     ("`Existing::Resume`", "`--resume`"),
     ("`Existing::Force`", "`--force`"),
     ("`Strategy::Beam::n_best`", "`--n-best`"),
     ("`Strategy::Beam::width`", "`--beam-width`"),
     ("`Strategy::Sample::count`", "`--n-best`"),
-    ("`SearchOptions::coverage_penalty`", "`--coverage-penalty`"),
-    ("`Sampling::top_p`", "`--top-p`"),
     ("`Languages::source`", "`--source-lang`"),
     ("`Languages::target`", "`--target-lang`"),
     ("`Processes::launched`", "`--process-timeout`"),

@@ -96,8 +96,8 @@ impl Intake {
         Self { filters, ..self }
     }
 
-    /// Returns the entry of the next line, with `tag` before its source, or `None` if it is dropped; describes
-    /// the problem if the line is invalid.
+    /// Returns the entry of the next line, with `tag` before its source, or `None` if it is dropped;
+    /// describes the problem if the line is invalid.
     pub(super) fn admit(&mut self, mut item: Item, tag: Option<&str>) -> Result<Option<Entry>, String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);

@@ -61,8 +61,8 @@ impl SearchChanges {
     /// sentence, or for as many samples.
     ///
     /// # Errors
-    /// [`Error::Config`] for a value out of range, which names its key, and for a beam of samples; any error of
-    /// [`SearchOptions::check`].
+    /// [`Error::Config`] for a value out of range, which names its key, and for a beam of samples; any error
+    /// of [`SearchOptions::check`].
     pub fn apply(
         &self,
         config: &DecodeConfig,

@@ -80,15 +80,17 @@ impl SearchOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// Any error of [`Strategy::check`]; [`Error::Usage`] for a negative coverage penalty, and for a penalty
-    /// or factor that is NaN or infinite.
+    /// Any error of [`Strategy::check`]; [`Error::Config`] for a negative coverage penalty; [`Error::Usage`] for a
+    /// penalty or factor that is NaN or infinite.
     pub fn check(&self) -> Result<()> {
         self.strategy.check()?;
         if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {
-            return Err(Error::usage(
-                format!("the coverage penalty is {}", self.coverage_penalty),
-                "set `SearchOptions::coverage_penalty` to 0 or more; 0.2 is usual",
-            ));
+            return Err(Error::Config {
+                key: "coverage_penalty".into(),
+                expected: "0 or more; 0.2 is usual".into(),
+                found: self.coverage_penalty.to_string(),
+                hint: None,
+            });
         }
         for (name, value) in
             [("length_penalty", self.length_penalty), ("max_new_factor", self.max_new_factor)]

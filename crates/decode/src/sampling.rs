@@ -67,22 +67,22 @@ impl Sampling {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a negative or infinite temperature, and a `top_p` that is not above 0 and at
-    /// most 1.
+    /// [`Error::Config`] for a negative or infinite `temperature`, and a `top_p` that is not above 0 and at most
+    /// 1.
     pub fn check(&self) -> Result<()> {
         let Self { temperature, top_p, .. } = *self;
+        let refused = |key: &str, expected: &str, found: f64| Error::Config {
+            key: key.into(),
+            expected: expected.into(),
+            found: found.to_string(),
+            hint: None,
+        };
         if !(temperature >= 0.0 && temperature.is_finite()) {
-            return Err(Error::usage(
-                format!("cannot sample at a temperature of {temperature}"),
-                "use a finite number, 0 or more: 0 always picks the most likely token, 1 samples from the \
-                 model's distribution",
-            ));
+            let expected = "a finite number, 0 or more (0 always picks the most likely token)";
+            return Err(refused("temperature", expected, temperature));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            return Err(Error::usage(
-                format!("cannot sample with a top-p of {top_p}"),
-                "`Sampling::top_p` must be above 0 and at most 1, which keeps all tokens",
-            ));
+            return Err(refused("top_p", "a number above 0 and at most 1, which keeps all tokens", top_p));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ const FIELDS: [(&str, &str); 4] = [
     ("`Languages::target`", "`target`"),
 ];
 
-/// Replaces the library's names of options in `text`, which are paths such as `Sampling::top_p` in backticks,
+/// Replaces the library's names of options in `text`, which are paths such as `Strategy::Beam` in backticks,
 /// by those of fields.
 pub(super) fn with_fields(text: String) -> String {
     let text = FIELDS.iter().fold(text, |text, (option, field)| text.replace(option, field));
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn options_have_the_names_of_fields() {
         for (text, expected) in [
-            ("`Sampling::top_p` must be above 0", "`top_p` must be above 0"),
+            ("`A::b_c` must be above 0", "`b_c` must be above 0"),
             ("widen the beam with `Strategy::Beam::width`", "widen the beam with `beam_width`"),
             ("`a b::c` and `x`, not a::b", "`a b::c` and `x`, not a::b"),
         ] {

@@ -78,8 +78,8 @@ impl Languages {
         Ok(Self { source, target })
     }
 
-    /// Those of the tokens `languages` of a source vocabulary with one of which every text must begin, whether or
-    /// not the model's configuration says which one is meant.
+    /// Those of the tokens `languages` of a source vocabulary with one of which every text must begin,
+    /// whether or not the model's configuration says which one is meant.
     pub fn marks(languages: &[String], model: &Translator) -> Vec<String> {
         let names_one = |token: &Option<String>| token.as_deref().and_then(code_of).is_some();
         let (encoder, decoder) = (&model.encoder, &model.decoder);

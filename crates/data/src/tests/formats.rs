@@ -278,3 +278,19 @@ fn sources_begin_with_the_tag_of_their_corpus() {
         crate::read_filtered(&copies, Form::Translations, Some(&folder), 1, filters, &mut crate::unwatched);
     assert!(read.unwrap_err().to_string().contains("2 dropped with equal sides"));
 }
+
+#[test]
+fn a_header_that_is_read_as_a_pair_is_told() {
+    for (content, is_told) in [
+        ("en,de\na dog,ein Hund\n", true),
+        ("Source,Target\na dog,ein Hund\n", true),
+        ("a dog,ein Hund\nen,de\n", false),
+        ("no,nein\na,b\n", false),
+    ] {
+        let corpus = read(content, file(CorpusFormat::Csv, None));
+        let told = corpus.warnings().iter().any(|warning| warning.contains("line 1: looks like a header"));
+        assert_eq!(told, is_told, "{content}: {:?}", corpus.warnings());
+    }
+    let named = read("en,de\na dog,ein Hund\n", file(CorpusFormat::Csv, Some([name("en"), name("de")])));
+    assert!(named.warnings().is_empty());
+}
