@@ -26,9 +26,10 @@ TYPES = {"integer": "int", "number": "float", "boolean": "bool", "string": "str"
 def native() -> ModuleType:
     """The native module, without the package, which needs the file."""
     given = [argument for argument in sys.argv[1:] if argument != "--check"]
-    package = importlib.util.find_spec("attentive")
-    folders = package.submodule_search_locations if package else None
-    found = given or [str(path) for folder in folders or [] for path in Path(folder).glob("_attentive*.so")]
+    installed = [path for folder in sys.path for path in Path(folder).glob("attentive/_attentive*.so")]
+    found = given or [str(path) for path in installed]
+    if not found:
+        sys.exit("the package is not installed: give the path of the native module")
     spec = importlib.util.spec_from_file_location("_attentive", found[0])
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

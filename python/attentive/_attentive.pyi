@@ -1,21 +1,47 @@
 """The native module, which the other modules document."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, final
+
+from typing_extensions import Self
 
 from ._events import Watcher
 
-Hypothesis = tuple[str, float, float, list[str], list[float], bool, list[str], list[tuple[int, int]] | None]
-Range = tuple[float, float, float]
-Scored = tuple[str, float, str, str, Range | None]
-Estimated = tuple[float, Range]
-Parallel = tuple[list[str], list[list[str]]]
-Lines = list[str] | list[tuple[str, str]] | list[tuple[list[str], list[str]]]
+__all__ = [
+    "Model",
+    "Tensor",
+    "Tokenizer",
+    "answers",
+    "attention",
+    "embed",
+    "evaluate",
+    "export",
+    "generate",
+    "import_model",
+    "main",
+    "paired",
+    "quantize",
+    "rescore",
+    "schemas",
+    "score",
+    "sentence_scores",
+    "train",
+    "translate",
+]
 
+_Hypothesis = tuple[str, float, float, list[str], list[float], bool, list[str], list[tuple[int, int]] | None]
+_Range = tuple[float, float, float]
+_Scored = tuple[str, float, str, str, _Range | None]
+_Estimated = tuple[float, _Range]
+_Parallel = tuple[list[str], list[list[str]]]
+_Lines = list[str] | list[tuple[str, str]] | list[tuple[list[str], list[str]]]
+
+@final
 class Tensor:
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
+@final
 class Tokenizer:
     def encode(self, text: str) -> list[int]: ...
     def decode(self, ids: list[int]) -> str: ...
@@ -27,16 +53,17 @@ class Tokenizer:
     @property
     def mask(self) -> str | None: ...
 
+@final
 class Model:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         path: str,
         precision: str | None,
         threads: int | None,
         cache_precision: str | None,
         source_lang: str | None,
         target_lang: str | None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def path(self) -> str: ...
     @property
@@ -68,7 +95,7 @@ def translate(
     n_best: int,
     scored: bool,
     aligned: bool,
-) -> list[tuple[list[Hypothesis], list[str]]]: ...
+) -> list[tuple[list[_Hypothesis], list[str]]]: ...
 def rescore(
     model: Model, first: int, sources: list[str], translations: list[str]
 ) -> list[tuple[float, list[str], list[float], list[str]]]: ...
@@ -89,22 +116,22 @@ def attention(
 def train(
     path: str | None,
     overrides: list[str],
-    train_data: Lines | None,
-    valid_data: Lines | None,
+    train_data: _Lines | None,
+    valid_data: _Lines | None,
     out: str,
     existing: str,
     threads: int | None,
     watcher: Watcher,
 ) -> str: ...
 def evaluate(
-    model: Model, lines: Lines, references: list[list[str]], search: str, batch_size: int | None, tokenize: str
+    model: Model, lines: _Lines, references: list[list[str]], search: str, batch_size: int | None, tokenize: str
 ) -> tuple[str, list[str]]: ...
 def score(
     options: dict[str, Any], hypotheses: list[str], references: list[list[str]], resamples: int, seed: int
-) -> Scored: ...
+) -> _Scored: ...
 def sentence_scores(
     options: dict[str, Any], hypotheses: list[str], references: list[list[str]]
-) -> list[Scored]: ...
+) -> list[_Scored]: ...
 def paired(
     options: dict[str, Any],
     baseline: list[str],
@@ -113,13 +140,13 @@ def paired(
     resamples: int,
     trials: int,
     seed: int,
-) -> tuple[Estimated, Estimated, Estimated, float]: ...
+) -> tuple[_Estimated, _Estimated, _Estimated, float]: ...
 def quantize(
     model: str,
     out: str,
     precision: str,
     cache_precision: str | None,
-    test: Parallel | None,
+    test: _Parallel | None,
     max_drop: float | None,
     shortlist: tuple[list[str], list[str]] | None,
     resamples: int,

@@ -166,7 +166,7 @@ class Translator(Loaded):
 
 
 def translation(
-    source: str, hypotheses: list[_attentive.Hypothesis], warnings: list[str], scored: bool
+    source: str, hypotheses: list[_attentive._Hypothesis], warnings: list[str], scored: bool
 ) -> Translation:
     """The translation of `source` that the native module found."""
     first, *others = hypotheses
@@ -177,7 +177,7 @@ def translation(
     return best
 
 
-def hypothesis(kind: type[H], found: _attentive.Hypothesis, scored: bool) -> H:
+def hypothesis(kind: type[H], found: _attentive._Hypothesis, scored: bool) -> H:
     """A candidate that the native module found."""
     text, score, log_prob, tokens, token_log_probs, finished, missing, alignment = found
     made = kind(text)

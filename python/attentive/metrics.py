@@ -255,13 +255,13 @@ def sentences(options: dict[str, Any], hypotheses: Iterable[str], references: Re
     return [score(one) for one in found]
 
 
-def estimate(found: _attentive.Estimated) -> Estimate:
+def estimate(found: _attentive._Estimated) -> Estimate:
     """The estimate that the native module found."""
     value, interval = found
     return Estimate(value, Interval(*interval))
 
 
-def score(found: _attentive.Scored) -> Score:
+def score(found: _attentive._Scored) -> Score:
     """The score that the native module found."""
     name, value, signature, detail, interval = found
     return Score(name, value, signature, detail, None if interval is None else Interval(*interval))
