@@ -50,6 +50,8 @@ fn own_tasks_are_those_of_the_commands() {
     assert_eq!(found["gaps"][0].as_array().unwrap().len(), 3);
     let error = post(address, "/api/fill", &json!({"text": "no gap"})).expect(422);
     assert!(error["error"]["message"].as_str().unwrap().contains("<mask>"));
+    let error = post(address, "/api/fill", &json!({"text": [text, " ", "no gap"]})).expect(422);
+    assert!(error["error"]["message"].as_str().unwrap().starts_with("text 3: "), "{error}");
     // Tag.
     let lines = ["the dog sees Ben", "the cat"];
     let tagged = Pipeline::load(fixture("tagger")).unwrap().tag(1, &lines).unwrap();

@@ -96,8 +96,13 @@ impl TextTask {
         let own = || texts.iter().map(AsRef::as_ref);
         Ok(match self {
             Self::Fill(count) => {
-                let fill = |text| Ok(TextAnswer::Fill(text, pipeline.fill(text, count)?));
-                return own().map(fill).collect();
+                let is_only = first == 1 && texts.len() == 1;
+                let fill = |(number, text)| match pipeline.fill(text, count) {
+                    Ok(filled) => Ok(TextAnswer::Fill(text, filled)),
+                    Err(error) if is_only => Err(error),
+                    Err(error) => Err(error.about(format_args!("text {number}"))),
+                };
+                return (first..).zip(own()).map(fill).collect();
             }
             Self::Tag => pipeline.tag(first, texts)?.into_iter().map(TextAnswer::Tag).collect(),
             Self::Classify(count) => {

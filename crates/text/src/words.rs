@@ -144,11 +144,11 @@ mod tests {
 
     /// Strings that could be encoded differently next to others: white space of all kinds, marks, combining
     /// characters, special tokens and their prefixes, characters that normalization changes.
-    const PIECES: [&str; 48] = [
+    const PIECES: [&str; 51] = [
         " ", " ", " ", "  ", "\t", "\u{a0}", "\u{2003}", "\u{3000}", "\u{85}", "\n", "▁", "a", "b", "ab",
         "dog", "Dog", "é", "e\u{301}", "\u{301}", "\u{308}", "<s>", "<s", "</s>", "<pad>", "<", "[MASK]",
         "´", "ﬁ", "Σ", "ΑΣ", "ß", "İ", "한", "ᄒ", "ᅡ", "日本", "😀", "\u{200d}", "\u{ad}", "\u{200b}",
-        "\u{200c}", "م", "\u{fe0f}", "❤", "क", "\u{1f}", "1", ".",
+        "\u{200c}", "م", "\u{fe0f}", "❤", "क", "\u{1f}", "1", ".", "<x>", "<x", "«½",
     ];
 
     fn text(random: &mut Random) -> String {
@@ -176,6 +176,8 @@ mod tests {
                         lowercase,
                         vocab_size: 80,
                         min_frequency: 1,
+                        // In half of them.
+                        symbols: ["<x>", "«½"].map(String::from)[..split % 2 * 2].to_vec(),
                         ..TokenizerConfig::default()
                     };
                     let learned = learn(&config, Masks::With, &corpus, &[]).unwrap();

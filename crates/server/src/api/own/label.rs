@@ -134,12 +134,15 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
     let found = match task {
         TextTask::Tag => tags(&app, &model, client, texts).await?,
         _ => {
-            let chunks = grouped(
-                ENOUGH,
-                texts,
-                |text: &String| positions_of(text.len()),
-                |texts| move |pipeline: &Pipeline| Ok(written(&task.answers(pipeline, 1, &texts)?)),
-            );
+            let texts = (1..).zip(texts);
+            let positions = |(_, text): &(usize, String)| positions_of(text.len());
+            let chunks = grouped(ENOUGH, texts, positions, |group| {
+                move |pipeline: &Pipeline| {
+                    let first = group.first().map_or(1, |(number, _)| *number);
+                    let texts: Vec<&String> = group.iter().map(|(_, text)| text).collect();
+                    Ok(written(&task.answers(pipeline, first, &texts)?))
+                }
+            });
             compute(&model, client, Admission::New, chunks).await?.concat()
         }
     };
