@@ -27,8 +27,8 @@ const TEXTS: [&str; 10] = [
 /// Usual names of the columns of pairs, in lower case, besides codes of languages.
 const SIDES: [&str; 8] = ["src", "tgt", "source", "target", "input", "output", "text", "translation"];
 
-/// Looks for files whose first line seems to be a header: of labeled texts, if it has the name of a column, and
-/// its label does not occur again; of pairs, if it has the names of two.
+/// Looks for files whose first line seems to be a header: of labeled texts, if it has the name of a column,
+/// and its label does not occur again; of pairs, if it has the names of two.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Headers {
     /// The label on the first line of the current file, if that may be a header.

@@ -80,8 +80,8 @@ impl SearchOptions {
     /// Refuses invalid options.
     ///
     /// # Errors
-    /// Any error of [`Strategy::check`]; [`Error::Config`] for a negative coverage penalty; [`Error::Usage`] for a
-    /// penalty or factor that is NaN or infinite.
+    /// Any error of [`Strategy::check`]; [`Error::Config`] for a negative coverage penalty; [`Error::Usage`]
+    /// for a penalty or factor that is NaN or infinite.
     pub fn check(&self) -> Result<()> {
         self.strategy.check()?;
         if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {

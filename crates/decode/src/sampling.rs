@@ -67,8 +67,8 @@ impl Sampling {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative or infinite `temperature`, and a `top_p` that is not above 0 and at most
-    /// 1.
+    /// [`Error::Config`] for a negative or infinite `temperature`, and a `top_p` that is not above 0 and at
+    /// most 1.
     pub fn check(&self) -> Result<()> {
         let Self { temperature, top_p, .. } = *self;
         let refused = |key: &str, expected: &str, found: f64| Error::Config {
