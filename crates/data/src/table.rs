@@ -23,13 +23,22 @@ pub(super) struct Table {
     record: StringRecord,
     /// The line on which the last record begins.
     line: usize,
+    /// Whether the last record has line breaks.
+    has_breaks: bool,
 }
 
 impl Table {
     /// Opens the file at `path`.
     pub(super) fn open(path: &Path, columns: Columns) -> io::Result<Self> {
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(Bounded::open(path)?);
-        Ok(Self { reader, columns, path: path.to_path_buf(), record: StringRecord::new(), line: 0 })
+        Ok(Self {
+            reader,
+            columns,
+            path: path.to_path_buf(),
+            record: StringRecord::new(),
+            line: 0,
+            has_breaks: false,
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -64,6 +73,7 @@ impl Table {
             if !is_there {
                 return self.whole();
             }
+            self.has_breaks = self.record.iter().any(|field| field.contains('\n'));
             self.line = self.record.position().map_or(0, |place| place.line() as usize);
             let fields: Vec<String> = self.record.iter().map(on_one_line).collect();
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
@@ -78,10 +88,11 @@ impl Table {
 impl Table {
     /// Nothing, at the end of a file that is not cut off.
     fn whole(&self) -> Result<Option<Item>> {
-        if self.reader.get_ref().is_quoting() {
-            let problem = "the record that begins here, or one before it, has a quotation mark without a \
-                           counterpart, so that what follows it is not divided: double the mark, and put the \
-                           column in quotation marks";
+        // A mark within a column without marks, as in `5" disk`, stands for itself.
+        if self.reader.get_ref().is_quoting() && self.has_breaks {
+            let problem = "the record that begins here has a quotation mark without a counterpart, so that \
+                           what follows it is not divided: double the mark, and put the column in quotation \
+                           marks";
             return Err(Error::line(&self.path, self.line, problem));
         }
         Ok(None)

@@ -71,12 +71,7 @@ fn columns_that_are_missing_are_named() {
         (Tsv, Some([number(1), number(3)]), "a\tb\n", "expected at least 3 tab-separated columns, found 2"),
         (Tsv, Some([name("en"), name("de")]), "en\tfr\n1\t2\n", "the column `de`, found `en`, `fr`"),
         (Csv, Some([name("en"), name("de")]), "fr,de\n1,2\n", "the column `en`, found `fr`, `de`"),
-        (
-            Csv,
-            None,
-            "a,b\n1,\"2\n3,4\n",
-            "line 2: the record that begins here, or one before it, has a quotation",
-        ),
+        (Csv, None, "a,b\n1,\"2\n3,4\n", "line 2: the record that begins here has a quotation mark"),
         (Csv, None, "a;b\n", "separated by commas (`csv`) or tabs (`tsv`)"),
         (Csv, None, "a,b\n1,2,3\n", "line 2: expected 2 columns, found 3"),
         (
@@ -96,6 +91,8 @@ fn columns_that_are_missing_are_named() {
         let message = refused(content, file(format, columns));
         assert!(message.contains(words), "{content}: {message}");
     }
+    let marked = read("5\" disk,5 Zoll\na,b\n", file(Csv, None));
+    assert_eq!(texts(&marked), [("5\" disk", "5 Zoll", 1), ("a", "b", 2)]);
     let bytes = Files::new(&[("file", b"a,b\nx,\xff\n")]);
     let message = bytes.read(file(Csv, None)).unwrap_err().to_string();
     assert!(message.contains("line 2") && message.contains("UTF-8"), "{message}");
