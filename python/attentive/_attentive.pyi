@@ -29,7 +29,6 @@ __all__ = [
     "translate",
 ]
 
-_Hypothesis = tuple[str, float, float, list[str], list[float], bool, list[str], list[tuple[int, int]] | None]
 _Range = tuple[float, float, float]
 _Scored = tuple[str, float, str, str, _Range | None]
 _Estimated = tuple[float, _Range]
@@ -95,10 +94,8 @@ def translate(
     n_best: int,
     scored: bool,
     aligned: bool,
-) -> list[tuple[list[_Hypothesis], list[str]]]: ...
-def rescore(
-    model: Model, first: int, sources: list[str], translations: list[str]
-) -> list[tuple[float, list[str], list[float], list[str]]]: ...
+) -> str: ...
+def rescore(model: Model, first: int, sources: list[str], translations: list[str]) -> str: ...
 def generate(
     model: Model,
     prompt: str,
@@ -107,7 +104,7 @@ def generate(
     max_new_tokens: int,
     stop: list[str],
     on_text: Callable[[str], object] | None,
-) -> tuple[str, str, list[str], str, list[str]]: ...
+) -> str: ...
 def answers(model: Model, task: str, first: int, texts: list[str], top: int) -> str: ...
 def embed(model: Model, first: int, texts: list[str]) -> tuple[Tensor, list[list[str]]]: ...
 def attention(

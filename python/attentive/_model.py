@@ -126,11 +126,11 @@ class Model(Translator):
         return by_rule(prompts, work, batch_size=1)
 
     def _generate(self, index: int, prompt: str, options: tuple[Any, ...]) -> Generation:
-        kept, text, tokens, ending, warnings = _attentive.generate(self._native, prompt, *options)
-        warn(index, [warnings])
-        generation = Generation(text)
-        generation.prompt, generation.tokens = kept, tokens
-        generation.ending, generation.warnings = ending, warnings
+        answer = json.loads(_attentive.generate(self._native, prompt, *options))
+        warn(index, [answer["warnings"]])
+        generation = Generation(answer["text"])
+        generation.prompt, generation.tokens = answer["prompt"], answer["tokens"]
+        generation.ending, generation.warnings = answer["ending"], answer["warnings"]
         return generation
 
     def _answers(self, task: str, first: int, texts: list[str], top: int = 1) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ class Hypothesis(str):
         token_log_probs: The natural log-probability of each token; a finished translation has one more, that of its end.
             `None` unless scores were requested.
         finished: False if the translation was cut off at the length limit.
-        missing: The required phrases that the translation lacks.
+        unmet: The required phrases that the translation lacks.
         alignment: Pairs `(i, j)`: word `j` of the translation belongs to word `i` of the source, both counted from 0. `None`
             unless alignments were requested.
     """
@@ -28,7 +28,7 @@ class Hypothesis(str):
     tokens: list[str]
     token_log_probs: list[float] | None
     finished: bool
-    missing: list[str]
+    unmet: list[str]
     alignment: list[tuple[int, int]] | None
 
 

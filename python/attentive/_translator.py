@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -95,10 +96,12 @@ class Translator(Loaded):
         def work(first: int, chunk: list[Request]) -> Iterator[Translation]:
             sources = checked(first, (text for text, _, _ in chunk))
             demands = [(prefix, phrases) for _, prefix, phrases in chunk] if demanding else None
-            found = _attentive.translate(self._native, first, sources, demands, changes, batch_size, drawn, n_best, scored, alignments)
-            warn(first, (warnings for _, warnings in found))
-            for source, (hypotheses, warnings) in zip(sources, found):
-                yield translation(source, hypotheses, warnings, scored)
+            found = json.loads(
+                _attentive.translate(self._native, first, sources, demands, changes, batch_size, drawn, n_best, scored, alignments)
+            )
+            warn(first, (answer["warnings"] for answer in found))
+            for source, answer in zip(sources, found):
+                yield translation(source, answer, scored)
 
         return by_rule(
             texts,
@@ -136,9 +139,9 @@ class Translator(Loaded):
 
         def work(first: int, chunk: list[tuple[str, str]]) -> Iterator[Rescored]:
             texts, targets = (checked(first, side) for side in zip(*chunk))
-            found = _attentive.rescore(self._native, first, texts, targets)
-            warn(first, (warnings for *_, warnings in found))
-            return (Rescored(*one) for one in found)
+            found = json.loads(_attentive.rescore(self._native, first, texts, targets))
+            warn(first, (answer["warnings"] for answer in found))
+            return map(rescored, found)
 
         return by_rule(sources, work, batch_size=PAIRS, items=lambda texts: paired(texts, translations))
 
@@ -165,23 +168,27 @@ class Translator(Loaded):
         return Attention(source, target, [AttentionMap(*one) for one in maps], page)
 
 
-def translation(
-    source: str, hypotheses: list[_attentive._Hypothesis], warnings: list[str], scored: bool
-) -> Translation:
+def translation(source: str, answer: dict[str, Any], scored: bool) -> Translation:
     """The translation of `source` that the native module found."""
-    first, *others = hypotheses
+    first, *others = answer["translations"]
     best = hypothesis(Translation, first, scored)
     best.source = source
     best.hypotheses = [best, *(hypothesis(Hypothesis, other, scored) for other in others)]
-    best.warnings = warnings
+    best.warnings = answer["warnings"]
     return best
 
 
-def hypothesis(kind: type[H], found: _attentive._Hypothesis, scored: bool) -> H:
+def hypothesis(kind: type[H], found: dict[str, Any], scored: bool) -> H:
     """A candidate that the native module found."""
-    text, score, log_prob, tokens, token_log_probs, finished, missing, alignment = found
-    made = kind(text)
-    made.score, made.log_prob = (score, log_prob) if scored else (None, None)
-    made.tokens, made.token_log_probs = tokens, token_log_probs if scored else None
-    made.finished, made.missing, made.alignment = finished, missing, alignment
+    made = kind(found["text"])
+    made.score, made.log_prob = (found["score"], found["log_prob"]) if scored else (None, None)
+    made.tokens, made.token_log_probs = found["tokens"], found["token_log_probs"] if scored else None
+    made.finished, made.unmet = found["finished"], found["unmet"]
+    pairs = found.get("alignment")
+    made.alignment = None if pairs is None else [(i, j) for i, j in pairs]
     return made
+
+
+def rescored(answer: dict[str, Any]) -> Rescored:
+    """The probability that the native module computed."""
+    return Rescored(**answer | {"log_prob": float("nan") if answer["log_prob"] is None else answer["log_prob"]})

@@ -1,21 +1,17 @@
 //! Texts of language models.
 
-use attentive::decode::{Ending, SampleOptions, SamplingChanges};
+use attentive::decode::{SampleOptions, SamplingChanges};
 use attentive::interrupt::Interrupt;
-use attentive::pipeline::{GenerateOptions, Generation};
+use attentive::pipeline::{GenerateOptions, GenerationAnswer};
 use pyo3::prelude::*;
 
 use crate::errors::exception;
+use crate::json::json;
 use crate::model::Model;
 use crate::options::Options;
-use crate::translation::problems;
 use crate::work::{SIGINT, stoppable};
 
-/// A continuation: the prompt, the text, its tokens, the reason why it ended, and the problems with the
-/// prompt.
-type Continued = (String, String, Vec<String>, &'static str, Vec<String>);
-
-/// Continues `prompt`. `on_text` gets the text piece by piece; its exception ends the text.
+/// The continuation of `prompt` as JSON. `on_text` gets the text piece by piece; its exception ends the text.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn generate(
@@ -27,7 +23,7 @@ pub(crate) fn generate(
     max_new_tokens: usize,
     stop: Vec<String>,
     on_text: Option<Py<PyAny>>,
-) -> PyResult<Continued> {
+) -> PyResult<String> {
     let sampling = sampling.0.apply(SampleOptions::default().sampling);
     let options =
         GenerateOptions { sample: SampleOptions { sampling, number, max_new_tokens }, stop: stop.into() };
@@ -52,18 +48,5 @@ pub(crate) fn generate(
         return Err(raised);
     }
     let (prompt, found) = outcome.map_err(|error| exception(py, &error))?;
-    let Generation { text, tokens, ending } = found;
-    let tokens = model.pipeline.tokenizers().tgt().spelled(&tokens);
-    let warnings = problems(prompt.warnings().to_vec());
-    Ok((prompt.text().to_owned(), text, tokens, name(ending), warnings))
-}
-
-/// The name of an ending, as the command line writes it.
-fn name(ending: Ending) -> &'static str {
-    match ending {
-        Ending::EndOfText => "end_of_text",
-        Ending::Stopped => "stopped",
-        Ending::MaxNewTokens => "max_new_tokens",
-        Ending::ContextFull => "context_full",
-    }
+    Ok(json(&GenerationAnswer::new(&model.pipeline, &prompt, found)))
 }

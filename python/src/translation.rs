@@ -5,20 +5,14 @@ use std::sync::Arc;
 use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Result;
 use attentive::pipeline::{
-    Alignment, Candidate, Demands, Pipeline, Prefix, Request, Rescored, TranslateOptions, Translation,
-    Warning,
+    Alignment, Demands, Pipeline, Prefix, Request, RescoredAnswer, TranslateOptions, Translation,
+    TranslationAnswer, Warning,
 };
 use pyo3::prelude::*;
 
+use crate::json::json;
 use crate::model::Model;
 use crate::options::Options;
-
-/// A candidate: text, score, log-probability, tokens, their log-probabilities, whether it is finished, the
-/// phrases that it lacks, and its word alignment.
-type Hypothesis = (String, f64, f64, Vec<String>, Vec<f32>, bool, Vec<String>, Option<Vec<(usize, usize)>>);
-
-/// The candidates of a text, and the problems with it.
-type Found = (Vec<Hypothesis>, Vec<String>);
 
 /// The prefix of a translation and the phrases that it must contain.
 type Demanded = (String, Vec<String>);
@@ -28,7 +22,7 @@ pub(crate) fn problems(warnings: Vec<Warning>) -> Vec<String> {
     warnings.into_iter().map(|warning| warning.problem).collect()
 }
 
-/// Translates `texts`, the first of which has the number `first`.
+/// The translations of `texts`, the first of which has the number `first`, as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn translate(
@@ -43,7 +37,7 @@ pub(crate) fn translate(
     n_best: usize,
     scored: bool,
     aligned: bool,
-) -> PyResult<Vec<Found>> {
+) -> PyResult<String> {
     model.run(py, |pipeline| {
         let sampling = sampling.map(|Options(sampling)| sampling);
         let mut options = options(pipeline, search.0, batch_size, sampling, n_best)?;
@@ -54,27 +48,25 @@ pub(crate) fn translate(
         let requests = requests(texts, demands);
         let found = pipeline.translate_sentences(first, &requests, &options)?;
         let alignments = if aligned { align(pipeline, &requests, &found)? } else { Vec::new() };
-        Ok(written(pipeline, found, alignments))
+        let mut alignments = alignments.into_iter();
+        let answer = |found| TranslationAnswer::new(pipeline, found, &mut alignments);
+        Ok(json(&found.into_iter().map(answer).collect::<Vec<_>>()))
     })
 }
 
-/// The log-probability, tokens and log-probabilities of tokens of each translation, and the problems with it.
+/// The probabilities of `translations` of `sources`, the first of which has the number `first`, as JSON.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "a tuple for Python")]
 pub(crate) fn rescore(
     py: Python<'_>,
     model: &Model,
     first: usize,
     sources: Vec<String>,
     translations: Vec<String>,
-) -> PyResult<Vec<(f64, Vec<String>, Vec<f64>, Vec<String>)>> {
+) -> PyResult<String> {
     model.run_whole(py, |pipeline| {
         let rescored = pipeline.rescore(first, &sources, &translations)?;
-        let tokenizer = pipeline.tokenizers().tgt();
-        let row = |one: Rescored| {
-            (one.log_prob, tokenizer.spelled(&one.tokens), one.token_log_probs, problems(one.warnings))
-        };
-        Ok(rescored.into_iter().map(row).collect())
+        let answer = |one| RescoredAnswer::new(pipeline, one);
+        Ok(json(&rescored.into_iter().map(answer).collect::<Vec<_>>()))
     })
 }
 
@@ -111,27 +103,4 @@ fn align(pipeline: &Pipeline, requests: &[Request], found: &[Translation]) -> Re
         tokens.map(|tokens| (request.src.as_str(), tokens))
     });
     pipeline.align(&pairs.collect::<Vec<_>>())
-}
-
-fn written(pipeline: &Pipeline, found: Vec<Translation>, alignments: Vec<Alignment>) -> Vec<Found> {
-    let tokenizer = pipeline.tokenizers().tgt();
-    let mut alignments = alignments.into_iter();
-    let mut hypothesis = |found: Candidate| {
-        let finished = !found.is_cut_off();
-        (
-            found.text,
-            found.score,
-            found.log_prob,
-            tokenizer.spelled(&found.tokens),
-            found.token_log_probs,
-            finished,
-            found.unmet.iter().map(|phrase| phrase.to_string()).collect(),
-            alignments.next().map(|Alignment(pairs)| pairs),
-        )
-    };
-    let mut row = |found: Translation| {
-        let hypotheses = found.hypotheses.into_iter().map(&mut hypothesis).collect();
-        (hypotheses, problems(found.warnings))
-    };
-    found.into_iter().map(&mut row).collect()
 }

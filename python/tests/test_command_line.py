@@ -53,8 +53,7 @@ def test_scores_are_those_of_the_command_line(models: Path) -> None:
         for one, other in zip(expected["translations"], translation.hypotheses, strict=True):
             assert (one["text"], one["score"], one["log_prob"]) == (other, other.score, other.log_prob)
             assert (one["tokens"], one["finished"]) == (other.tokens, other.finished)
-            pairs = " ".join(f"{i}-{j}" for i, j in other.alignment or [])
-            assert one["alignment"] == pairs
+            assert one["alignment"] == [list(pair) for pair in other.alignment or []]
 
 
 def test_vectors_are_those_of_the_command_line(models: Path) -> None:

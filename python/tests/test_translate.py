@@ -78,9 +78,9 @@ def test_prefixes_and_constraints_belong_to_all_texts_or_to_each(model: attentiv
     found = model.translate(["a dog runs", "a bird sleeps"], prefix=["zwei", ""])
     assert found[0].startswith("zwei ") and found[1] == "ein Vogel schläft"
     one = model.translate(SOURCES[:2], constraints=["Katzen"], beam_width=10)
-    assert all("Katzen" in found or found.missing == ["Katzen"] for found in one)
+    assert all("Katzen" in found or found.unmet == ["Katzen"] for found in one)
     each = model.translate(SOURCES[:2], constraints=[["Katzen"], []], beam_width=10)
-    assert ("Katzen" in each[0] or each[0].missing == ["Katzen"]) and each[1] == TARGETS[1]
+    assert ("Katzen" in each[0] or each[0].unmet == ["Katzen"]) and each[1] == TARGETS[1]
     with pytest.raises(attentive.DataError, match="text 2"):
         model.translate(SOURCES[:2], prefix=["ein"])
     with pytest.raises(attentive.DataError, match="more"):

@@ -178,7 +178,7 @@ fn a_gpu_scores_what_a_cpu_scores() {
         });
         assert_eq!((expected.len(), found.len()), (20, 20));
         for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(found["n_tokens"], expected["n_tokens"]);
+            assert_eq!(found["tokens"], expected["tokens"]);
             assert_close(&found["log_prob"], &expected["log_prob"]);
         }
     }

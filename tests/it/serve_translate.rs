@@ -143,8 +143,8 @@ fn own_translations_tell_everything() {
     let best = &results[0]["translations"];
     assert_eq!(best.as_array().unwrap().len(), 3);
     assert!(best[0]["score"].as_f64() >= best[1]["score"].as_f64());
-    let tokens = best[0]["tokens"].as_array().unwrap();
-    assert!(tokens.iter().all(|token| token["log_prob"].as_f64().unwrap() <= 0.0));
+    let log_probs = best[0]["token_log_probs"].as_array().unwrap();
+    assert!(log_probs.iter().all(|log_prob| log_prob.as_f64().unwrap() <= 0.0));
     assert!(best[0]["alignment"].is_array());
     assert_eq!(results[1]["translations"][0]["text"], "");
     // Demands.

@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 
 use attentive_base::error::Result;
 use attentive_config::Units;
-use attentive_decode::{Ending, SampleOptions, SamplingChanges};
-use attentive_pipeline::{GenerateOptions, Pipeline, Prompt};
+use attentive_decode::{SampleOptions, SamplingChanges};
+use attentive_pipeline::{GenerateOptions, GenerationAnswer, Pipeline, Prompt};
 use serde::Serialize;
 
 use super::device::{DecodingDeviceArgs, warn_of_software};
@@ -27,8 +27,8 @@ Examples:
 Output:
   The prompt and its continuation, written as they are generated. A model trained on lines (`data.units`) starts every sample \
 on a new line; samples of a model trained on a stream are separated by a line of three dashes. With `--json`, each sample is \
-one object per line: its number `sample`, `prompt`, `text` without the prompt, the number of new `tokens`, and the `ending`: \
-`end_of_text`, `stopped` (by a stop string), `max_new_tokens` or `context_full`.";
+one object per line: its number `sample`, `prompt`, `text` without the prompt, the new `tokens`, the `ending`: `end_of_text`, \
+`stopped` (by a stop string), `max_new_tokens` or `context_full`, and `warnings` about the prompt.";
 
 /// Generate text with a language model, from a prompt or from nothing.
 #[derive(clap::Args)]
@@ -68,12 +68,10 @@ pub(super) struct Args {
 
 /// A sample as JSON.
 #[derive(Serialize)]
-struct Sample<'a> {
+struct Sample {
     sample: u64,
-    prompt: &'a str,
-    text: &'a str,
-    tokens: usize,
-    ending: Ending,
+    #[serde(flatten)]
+    answer: GenerationAnswer,
 }
 
 impl Args {
@@ -139,12 +137,7 @@ fn write_json(
     out: &mut Output,
 ) -> Result<()> {
     let generation = pipeline.generate(prompt, options, &mut |_| Ok(()))?;
-    out.json_line(&Sample {
-        sample: options.sample.number,
-        prompt: prompt.text(),
-        text: &generation.text,
-        tokens: generation.tokens.len(),
-        ending: generation.ending,
-    })?;
+    let answer = GenerationAnswer::new(pipeline, prompt, generation);
+    out.json_line(&Sample { sample: options.sample.number, answer })?;
     out.flush()
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive_base::error::Result;
-use attentive_pipeline::{Pipeline, Rescored};
+use attentive_pipeline::RescoredAnswer;
 use serde::Serialize;
 
 use super::device::DecodingDeviceArgs;
@@ -24,8 +24,8 @@ Examples:
 Output:
   One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` \
 included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, given \
-the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob` and `n_tokens`, and with \
-`--token-scores` the lists `tokens` and `token_log_probs`.
+the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob`, and the lists \
+`tokens`, `token_log_probs` and `warnings`.
   The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, \
 only the beginning is. Warnings name such lines.";
 
@@ -60,12 +60,8 @@ pub(super) struct Args {
 #[derive(Serialize)]
 struct Pair<'a> {
     line: usize,
-    log_prob: f64,
-    n_tokens: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token_log_probs: Option<&'a [f64]>,
+    #[serde(flatten)]
+    answer: &'a RescoredAnswer,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -80,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     for (src, tgt) in chunks {
         for scored in pipeline.rescore(line, src, tgt)? {
             message::warnings(&scored.warnings);
-            args.write(line, &scored, &pipeline, &mut out)?;
+            args.write(line, &RescoredAnswer::new(&pipeline, scored), &mut out)?;
             line += 1;
         }
         out.flush()?;
@@ -89,25 +85,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    fn write(&self, line: usize, scored: &Rescored, pipeline: &Pipeline, out: &mut Output) -> Result<()> {
-        let n_tokens = scored.tokens.len();
-        let tokens = self.token_scores.then(|| {
-            let tokenizer = pipeline.tokenizers().tgt();
-            tokenizer.spelled(&scored.tokens)
-        });
+    fn write(&self, line: usize, answer: &RescoredAnswer, out: &mut Output) -> Result<()> {
         if self.json {
-            return out.json_line(&Pair {
-                line,
-                log_prob: scored.log_prob,
-                n_tokens,
-                tokens,
-                token_log_probs: self.token_scores.then_some(&scored.token_log_probs),
-            });
+            return out.json_line(&Pair { line, answer });
         }
-        let mut columns = vec![format!("{:.4}", scored.log_prob), n_tokens.to_string()];
-        if let Some(tokens) = tokens {
-            columns.push(tokens.join(" "));
-            columns.push(blank_separated(&scored.token_log_probs));
+        let mut columns = vec![format!("{:.4}", answer.log_prob), answer.tokens.len().to_string()];
+        if self.token_scores {
+            columns.push(answer.tokens.join(" "));
+            columns.push(blank_separated(&answer.token_log_probs));
         }
         out.line(columns.join("\t"))
     }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_base::random::Random;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Sampling, TextRules, Texts};
@@ -49,7 +50,7 @@ impl SampleOptions {
 }
 
 /// The reason why a text ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The model drew `</s>`.

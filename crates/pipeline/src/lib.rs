@@ -4,6 +4,7 @@
 //! result; if the line could not be read literally, the result carries [`Warning`]s.
 
 mod align;
+mod answers;
 pub mod batches;
 mod classify;
 pub mod device;
@@ -33,6 +34,7 @@ mod warning;
 mod written;
 
 pub use align::Alignment;
+pub use answers::{CandidateAnswer, GenerationAnswer, RescoredAnswer, TranslationAnswer};
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};

@@ -1,8 +1,9 @@
-//! Options of the library as fields of a request.
+//! Options and answers of the library as fields of requests and responses.
 
 use std::borrow::Cow;
 
 use attentive_decode::{SamplingChanges, SearchChanges};
+use attentive_pipeline::{CandidateAnswer, GenerationAnswer};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, Error};
@@ -30,6 +31,12 @@ pub(super) type SamplingFields = Fields<SamplingChanges>;
 
 /// The options of sampling.
 pub(super) type SamplingObject = Object<SamplingChanges>;
+
+/// A translation.
+pub(super) type CandidateObject = Object<CandidateAnswer>;
+
+/// A continuation with other fields.
+pub(super) type GenerationFields = Fields<GenerationAnswer>;
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

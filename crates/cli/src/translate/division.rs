@@ -40,7 +40,7 @@ impl Division {
         let limit = self.options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
         while let Some(share) = shared.next(limit)? {
             let mut translate = || {
-                writer.write(&self.translated(&writer, &share)?)?;
+                writer.write(self.translated(&writer, &share)?)?;
                 writer.out.take()
             };
             let text = translate();

@@ -77,7 +77,8 @@ translation has one more log-probability, which belongs to its end (`</s>`). `--
 the source token that receives most attention when it is predicted, averaged over the heads of the top layer.
   With `--json`, each line of the input gives one object: its number `line`; the list `translations` of objects with `text`, \
 `score`, `log_prob` (the sum before the penalties), `finished` (false for a translation that was cut off), `tokens`, \
-`token_log_probs` and, with `--constraints`, the list `unmet` of missing phrases; and the list `warnings` of the line.
+`token_log_probs`, `unmet` (the phrases of `--constraints` that are missing) and, with `--alignments`, `alignment` (a list of \
+pairs); and the list `warnings` of the line.
 
 Prefixes and constraints:
   Line n of these files belongs to line n of the input. A blank line asks for nothing; a prefix or phrase for a blank input \
@@ -220,7 +221,6 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
         style: args.style(),
         token_scores: args.token_scores,
         alignments: args.alignments,
-        constrained: args.constraints.is_some(),
         strict: args.strict,
         out: Output::memory(),
     };

@@ -116,8 +116,8 @@ async function showTranslation(panel, signal, examined, number) {
   retell(panel, sentence, chosen.text);
   const list = translations.length > 1 ? [bestList(panel, signal, examined, number)] : [];
   const show = (tokens) => keepFocus(panel, () => panel.body.replaceChildren(translationTokens(panel, sentence, tokens), ...list));
-  show(scoredTokens(chosen.tokens));
-  const tokens = withoutEnd(chosen.tokens.map(({ token }) => token));
+  show(scoredTokens(chosen));
+  const tokens = withoutEnd(chosen.tokens);
   const explanation = await ask("api/explain", { model: panel.model.name, text: sentence.source, target_tokens: tokens }, signal);
   show(explanation.written);
   explained(panel, explanation);

@@ -84,7 +84,7 @@ function alternative({ token, probability }, isWritten, choose) {
   return row;
 }
 
-// The tokens of a result, before their alternatives are known.
-const scoredTokens = (tokens) => tokens.map(({ token, log_prob }) => ({ token, probability: Math.exp(log_prob) }));
+// The tokens of a translation, before their alternatives are known.
+const scoredTokens = ({ tokens, token_log_probs: logs }) => tokens.map((token, at) => ({ token, probability: Math.exp(logs[at]) }));
 
 const withoutEnd = (tokens) => (tokens.at(-1) === END ? tokens.slice(0, -1) : tokens);

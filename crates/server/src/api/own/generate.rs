@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use attentive_config::Task;
-use attentive_decode::{Ending, SampleOptions};
+use attentive_decode::SampleOptions;
 use attentive_pipeline::service::{Client, Continuation, Service};
-use attentive_pipeline::{GenerateOptions, Generation, Prefix, Prompt};
+use attentive_pipeline::{GenerateOptions, Generation, GenerationAnswer, Prefix, Prompt};
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{error, told};
+use super::error;
 use crate::answers::{Answers, Merge, lost};
 use crate::api::reply;
 use crate::app::{Shared, Strings};
 use crate::body::json;
 use crate::desk::Stop;
-use crate::fields::SamplingFields;
+use crate::fields::{GenerationFields, SamplingFields};
 use crate::limits::Limits;
 use crate::models::{Model, check_tokens};
 use crate::problem::Problem;
@@ -53,17 +53,9 @@ pub(super) struct Generate {
 #[derive(Serialize, utoipa::ToSchema)]
 struct Continued {
     model: String,
-    /// The text that is continued, as the model reads it.
-    prompt: String,
-    /// The text after the prompt.
-    text: String,
-    /// The generated tokens, spelled as in the vocabulary.
-    tokens: Vec<String>,
-    /// `end_of_text`, `stopped`, `max_new_tokens` or `context_full`.
-    #[schema(value_type = String)]
-    ending: Ending,
-    /// Warnings about input that could not be read literally.
-    warnings: Vec<String>,
+    #[serde(flatten)]
+    #[schema(value_type = GenerationFields, inline)]
+    answer: GenerationAnswer,
 }
 
 /// Continues a text.
@@ -123,15 +115,8 @@ fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Proble
 impl Continued {
     /// Creates the result. The time grows with the length of the texts.
     fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
-        let tokenizer = model.pipeline().tokenizers().tgt();
-        Self {
-            model: model.name().to_owned(),
-            prompt: prompt.text().to_owned(),
-            text: generation.text,
-            tokens: tokenizer.spelled(&generation.tokens),
-            ending: generation.ending,
-            warnings: told(prompt.warnings()),
-        }
+        let answer = GenerationAnswer::new(model.pipeline(), prompt, generation);
+        Self { model: model.name().to_owned(), answer }
     }
 }
 

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use attentive_pipeline::documents::lost;
 use attentive_pipeline::service::{Admission, Client};
-use attentive_pipeline::{Alignment, Candidate, Pipeline, Translation, joined};
+use attentive_pipeline::{Alignment, Candidate, CandidateAnswer, Pipeline, Translation, joined};
 use axum::body::Bytes;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{error, told};
 use crate::answers::{ENOUGH, compute, grouped};
 use crate::app::Shared;
 use crate::desk::Stop;
 use crate::divided::{Text, restored, sentences};
+use crate::fields::CandidateObject;
 use crate::models::Model;
 use crate::problem::Problem;
 use crate::sse::{Telling, named};
@@ -25,7 +26,8 @@ pub(super) struct Found {
     /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text
     /// of several sentences consists of their n-th translations: scores and log-probabilities are summed, and
     /// tokens are concatenated.
-    translations: Vec<OneFound>,
+    #[schema(value_type = Vec<CandidateObject>)]
+    translations: Vec<CandidateAnswer>,
     /// Warnings about input that could not be read literally and constraints that could not be met.
     warnings: Vec<String>,
     /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text;
@@ -46,29 +48,6 @@ struct OneSentence {
     /// The geometric mean of the probabilities of the translation's tokens: the lower it is, the less the
     /// model is sure. 1 for an empty translation.
     probability: f64,
-}
-
-/// A translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct OneFound {
-    text: String,
-    /// The log-probability after the length penalty.
-    score: f64,
-    log_prob: f64,
-    /// Whether the translation ended before the length limit.
-    finished: bool,
-    tokens: Vec<Token>,
-    /// Pairs of a word of the text and a word of the translation, counted from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<[usize; 2]>>)]
-    alignment: Option<Vec<(usize, usize)>>,
-}
-
-/// A token of a translation.
-#[derive(Serialize, utoipa::ToSchema)]
-struct Token {
-    token: String,
-    log_prob: f32,
 }
 
 /// The client and its requested details.
@@ -161,7 +140,7 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
     Found {
         warnings: warnings.chain(told(&whole.warnings)).collect(),
         translations: (whole.hypotheses.into_iter())
-            .map(|candidate| one(pipeline, candidate, alignments.next()))
+            .map(|candidate| CandidateAnswer::new(pipeline, candidate, alignments.next()))
             .collect(),
         sentences: sentences
             .map(|((sentence, translation), probability)| OneSentence {
@@ -180,20 +159,6 @@ fn probability(candidate: &Candidate) -> f64 {
     let log_probs = &candidate.token_log_probs;
     let sum: f64 = log_probs.iter().map(|&log_prob| f64::from(log_prob)).sum();
     if log_probs.is_empty() { 1.0 } else { (sum / log_probs.len() as f64).exp() }
-}
-
-fn one(pipeline: &Pipeline, candidate: Candidate, alignment: Option<Alignment>) -> OneFound {
-    let spelled = pipeline.tokenizers().tgt().spelled(&candidate.tokens);
-    let finished = !candidate.is_cut_off();
-    let tokens = spelled.into_iter().zip(candidate.token_log_probs);
-    OneFound {
-        finished,
-        text: candidate.text,
-        score: candidate.score,
-        log_prob: candidate.log_prob,
-        tokens: tokens.map(|(token, log_prob)| Token { token, log_prob }).collect(),
-        alignment: alignment.map(|Alignment(pairs)| pairs),
-    }
 }
 
 /// The events of a stream.
@@ -272,12 +237,14 @@ impl Growing {
 }
 
 /// The event of a result.
-fn result_event(number: usize, found: &Found) -> Bytes {
-    let mut event = json!({"index": number});
-    if let (Some(event), Ok(Value::Object(found))) = (event.as_object_mut(), serde_json::to_value(found)) {
-        event.extend(found);
+fn result_event(index: usize, found: &Found) -> Bytes {
+    #[derive(Serialize)]
+    struct Event<'a> {
+        index: usize,
+        #[serde(flatten)]
+        found: &'a Found,
     }
-    named("result", &event)
+    named("result", &Event { index, found })
 }
 
 impl Telling<Translation> for Events {
