@@ -53,6 +53,13 @@ class Tokenizer:
     def mask(self) -> str | None: ...
 
 @final
+class Glossary:
+    @staticmethod
+    def read(path: str) -> Glossary: ...
+    @staticmethod
+    def of(terms: list[tuple[str, str]]) -> Glossary: ...
+
+@final
 class Model:
     def __new__(
         cls,
@@ -88,6 +95,7 @@ def translate(
     first: int,
     texts: list[str],
     demands: list[tuple[str, list[str]]] | None,
+    glossary: Glossary | None,
     search: str,
     batch_size: int | None,
     sampling: str | None,

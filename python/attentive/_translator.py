@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _attentive
 from ._attention import Attention, AttentionMap
+from ._errors import UsageError
 from ._loaded import Loaded, Texts, by_rule, checked, warn
 from ._requests import Request, paired, requests
 from ._options import Sampling, SearchOptions
@@ -30,6 +32,7 @@ class TranslateOptions(SearchOptions, total=False):
     n_best: int
     prefix: str | Iterable[str] | None
     constraints: Iterable[str] | Iterable[Iterable[str]] | None
+    glossary: str | os.PathLike[str] | Mapping[str, str] | None
     sampling: Sampling | None
     alignments: bool
     return_scores: bool
@@ -53,6 +56,7 @@ class Translator(Loaded):
         n_best: int = 1,
         prefix: str | Iterable[str] | None = None,
         constraints: Iterable[str] | Iterable[Iterable[str]] | None = None,
+        glossary: str | os.PathLike[str] | Mapping[str, str] | None = None,
         sampling: Sampling | None = None,
         alignments: bool = False,
         return_scores: bool = False,
@@ -70,6 +74,9 @@ class Translator(Loaded):
             prefix: The beginning of the translation: one for all texts, or one for each text.
             constraints: Phrases that the translation must contain: a list for all texts, or a list for each text. A beam width
                 of 10 or more is useful.
+            glossary: Terms and the translations that take the place of what translates them: a dictionary, or a file with a
+                term, a tab and its translation on each line. Not with `prefix` or `constraints`. A warning names a term that
+                has no place.
             sampling: Draws translations at random instead of searching for the likeliest.
             alignments: Whether to add word alignments, taken from the attention.
             return_scores: Whether to add scores; always with `n_best` above 1.
@@ -79,7 +86,7 @@ class Translator(Loaded):
 
         Raises:
             UsageError: The model does not translate, or an option is unsuitable.
-            DataError: No translation can have a prefix or contain the phrases.
+            DataError: No translation can have a prefix, or a line of the glossary is wrong.
 
         >>> model = attentive.load("en-de")
         >>> model.translate("a dog runs")
@@ -92,12 +99,15 @@ class Translator(Loaded):
         changes, drawn = search(options), None if sampling is None else sampling_options(sampling)
         scored = return_scores or n_best > 1
         demanding = prefix is not None or constraints is not None
+        if glossary is not None and demanding:
+            raise UsageError("`glossary` is not possible with `prefix` or `constraints`", "leave one of them out")
+        terms = None if glossary is None else read_glossary(glossary)
 
         def work(first: int, chunk: list[Request]) -> Iterator[Translation]:
             sources = checked(first, (text for text, _, _ in chunk))
             demands = [(prefix, phrases) for _, prefix, phrases in chunk] if demanding else None
             found = json.loads(
-                _attentive.translate(self._native, first, sources, demands, changes, batch_size, drawn, n_best, scored, alignments)
+                _attentive.translate(self._native, first, sources, demands, terms, changes, batch_size, drawn, n_best, scored, alignments)
             )
             warn(first, (answer["warnings"] for answer in found))
             for source, answer in zip(sources, found):
@@ -166,6 +176,13 @@ class Translator(Loaded):
         source, target, maps, page, warnings = _attentive.attention(self._native, text, translation)
         warn(1, [warnings])
         return Attention(source, target, [AttentionMap(*one) for one in maps], page)
+
+
+def read_glossary(glossary: str | os.PathLike[str] | Mapping[str, str]) -> _attentive.Glossary:
+    """The glossary that a user gives as a file or as a dictionary."""
+    if isinstance(glossary, Mapping):
+        return _attentive.Glossary.of(list(glossary.items()))
+    return _attentive.Glossary.read(os.fspath(glossary))
 
 
 def translation(source: str, answer: dict[str, Any], scored: bool) -> Translation:

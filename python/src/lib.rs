@@ -8,6 +8,7 @@ mod corpus;
 mod errors;
 mod evaluation;
 mod generation;
+mod glossary;
 mod json;
 mod labels;
 mod metrics;
@@ -37,6 +38,8 @@ mod _attentive {
     use super::evaluation::evaluate;
     #[pymodule_export]
     use super::generation::generate;
+    #[pymodule_export]
+    use super::glossary::Glossary;
     #[pymodule_export]
     use super::labels::{answers, embed};
     #[pymodule_export]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Result;
 use attentive::pipeline::{
-    Alignment, Demands, Pipeline, Prefix, Request, RescoredAnswer, TranslateOptions, Translation,
+    Alignment, Demands, Pipeline, Place, Prefix, Request, RescoredAnswer, TranslateOptions, Translation,
     TranslationAnswer, Warning,
 };
 use pyo3::prelude::*;
 
+use crate::glossary::Glossary;
 use crate::json::json;
 use crate::model::Model;
 use crate::options::Options;
@@ -31,6 +32,7 @@ pub(crate) fn translate(
     first: usize,
     texts: Vec<String>,
     demands: Option<Vec<Demanded>>,
+    glossary: Option<&Glossary>,
     search: Options<SearchChanges>,
     batch_size: Option<usize>,
     sampling: Option<Options<SamplingChanges>>,
@@ -46,7 +48,12 @@ pub(crate) fn translate(
         }
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
-        let found = pipeline.translate_sentences(first, &requests, &options)?;
+        let mut found = pipeline.translate_sentences(first, &requests, &options)?;
+        if let Some(Glossary(glossary)) = glossary {
+            let places = (first..).map(|line| Place { line, sentence: 0 });
+            let sentences = requests.iter().map(|request| &*request.src).zip(places);
+            pipeline.apply_glossary(glossary, sentences, &mut found, &options)?;
+        }
         let alignments = if aligned { align(pipeline, &requests, &found)? } else { Vec::new() };
         let mut alignments = alignments.into_iter();
         let answer = |found| TranslationAnswer::new(pipeline, found, &mut alignments);

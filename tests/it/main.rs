@@ -21,6 +21,7 @@ mod cli_families;
 mod cli_files;
 mod cli_finetune;
 mod cli_generate;
+mod cli_glossary;
 #[cfg(feature = "gpu")]
 mod cli_gpu;
 #[cfg(feature = "gpu")]

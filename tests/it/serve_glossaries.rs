@@ -3,12 +3,13 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use attentive::server::{Limits, ServeConfig};
+use attentive::server::{Limits, ServeConfig, ServedModel};
 use serde_json::{Value, json};
 
 use crate::run::Folder;
 use crate::support::http::{Connection, Reply, get, post, post_form, post_with};
 use crate::support::serving::{Running, config, until};
+use crate::support::toy;
 
 const PATH: &str = "/v2/glossaries";
 
@@ -87,57 +88,156 @@ fn glossaries_come_and_go() {
     assert_eq!(translate(address, &["4"], &json!({"glossary_id": id})).status, 404);
 }
 
+/// A server with the model of the tiny language as `en-de`.
+fn with_toy() -> (Folder, Running) {
+    let folder = toy::trained();
+    let models = vec![ServedModel::new("en-de", folder.path("toy"))];
+    let server = Running::start(ServeConfig { models, ..config() });
+    (folder, server)
+}
+
 #[test]
-fn terms_are_met_in_the_sentences_that_have_them() {
-    let server = Running::start(config());
+fn terms_take_their_places_in_the_sentences_that_have_them() {
+    let (_folder, server) = with_toy();
     let address = server.address;
-    let sources = ["1 2 3 4", "5 6 7. 8 9 1", "22 3", "<p>4 5 6</p>"];
+    let sources = [
+        "The dog sees the cat.",
+        "The dog hears the bird. The cat likes the old dog.",
+        "The child sees the horse.",
+        "<p>The <b>dog</b> sees the cat.</p>",
+    ];
     let plain = texts(&translate(address, &sources, &json!({})));
-    let id = create(address, "2 3\t0 0 0\n8\t9 0 9\n6\t7 0 7");
+    let id = create(address, "dog\tPudel\nold dog\tgreise Pudel");
     let of_glossary = json!({"glossary_id": id});
-    let reply = translate(address, &sources, &of_glossary);
-    let found = texts(&reply);
-    let warnings = reply.header("x-warnings").unwrap_or_default();
-    for words in ["lacks", "left out"] {
-        assert!(!warnings.contains(words), "{warnings}");
-    }
-    for (n, phrase) in [(0, "0 0 0"), (1, "9 0 9"), (1, "7 0 7"), (3, "7 0 7")] {
-        assert!(!plain[n].contains(phrase), "{plain:?}");
-        assert!(found[n].contains(phrase), "{found:?}");
-    }
-    // Each sentence has terms of its own, and one without any is as it was.
-    assert_eq!(found[1].matches("9 0 9").count(), 1, "{found:?}");
-    assert_eq!(found[2], plain[2]);
+    let reply = translate(address, &sources[..3], &of_glossary);
+    let expected = [
+        "Das Pudel sieht das Katze.",
+        "Das Pudel hört das Vogel. Das Katze mag das greise Pudel.",
+        &plain[2],
+    ];
+    assert_eq!(texts(&reply), expected);
+    assert_eq!(reply.header("x-warnings"), None);
     let markup = json!({"glossary_id": id, "tag_handling": "html"});
-    let html = &texts(&translate(address, &["<p>4 <b>5</b> 6</p>"], &markup))[0];
-    assert!(html.starts_with("<p>") && html.contains("<b>"), "{html}");
+    let html = &texts(&translate(address, &sources[3..], &markup))[0];
+    assert_eq!(html, "<p>Das <b>Pudel</b> sieht das Katze.</p>");
     // A language with a region has the same terms.
     let regional = json!({"glossary_id": id, "source_lang": "en-US"});
-    assert_eq!(texts(&translate(address, &sources[..1], &regional)), found[..1]);
+    assert_eq!(texts(&translate(address, &sources[..1], &regional)), expected[..1]);
     let none = json!({"glossary_id": ""});
     assert_eq!(texts(&translate(address, &sources, &none)), plain);
 }
 
 #[test]
-fn terms_that_cannot_be_met_are_warnings() {
+fn terms_of_a_request_take_their_places() {
+    let (_folder, server) = with_toy();
+    let address = server.address;
+    let terms = json!({"dog": "Pudel", "cat": "Kater", "bird": "Quex"});
+    let text = "The dog sees the cat. The bird hears the dog.";
+    let asked = json!({"text": [text, "The horse sees the child."], "terms": terms});
+    let expected = "Das Pudel sieht das Kater. Das Vogel hört das Pudel.";
+    let found = post(address, "/api/translate", &asked).expect(200);
+    assert_eq!(found["results"][0]["translations"][0]["text"], expected);
+    assert_eq!(found["results"][1]["translations"][0]["text"], "Das Pferd sieht das Kind.");
+    let warnings = found["results"][0]["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].as_str().unwrap().contains("the term `Quex` cannot be written"), "{warnings:?}");
+    let mut stream = asked;
+    stream["stream"] = true.into();
+    let events = post(address, "/api/translate", &stream);
+    assert!(events.body.contains(expected), "{}", events.body);
+    let file = json!({"name": "a.md", "text": "# The dog sees the cat.\n", "terms": terms});
+    let found = post(address, "/api/translate_file", &file).expect(200);
+    assert_eq!(found["text"], "# Das Pudel sieht das Kater.\n");
+    for (more, words) in [
+        (json!({"terms": {"a": "b"}, "prefix": "Das"}), "`terms` are not possible with `prefix`"),
+        (json!({"terms": {" ": "b"}}), "nothing as its source term"),
+        (json!({"terms": {"a b": "c", "a  b": "d"}}), "a second translation"),
+    ] {
+        let mut asked = json!({"text": "The dog sees the cat."});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let found = post(address, "/api/translate", &asked).expect(422);
+        assert!(found.to_string().contains(words), "{found}");
+    }
+}
+
+#[test]
+fn terms_that_have_no_place_are_warnings() {
+    let (_folder, server) = with_toy();
+    let address = server.address;
+    let long = "Pudel ".repeat(60);
+    let id = create(address, &format!("dog\tQuex\ncat\tKater\nbird\t{long}"));
+    let of_glossary = json!({"glossary_id": id});
+    let sources = ["The dog sees the cat.", "The cat sees the dog."];
+    let reply = translate(address, &sources, &of_glossary);
+    assert_eq!(texts(&reply), ["Das Hund sieht das Kater.", "Das Kater sieht das Hund."]);
+    let warnings = reply.header("x-warnings").unwrap_or_default().to_owned();
+    let words = "left out: the term `Quex` cannot be written";
+    assert_eq!(warnings.matches(words).count(), 1, "{warnings}");
+    let reply = translate(address, &["The bird sees the horse."], &of_glossary);
+    assert_eq!(texts(&reply), ["Das Vogel sieht das Pferd."]);
+    let warnings = reply.header("x-warnings").unwrap_or_default();
+    assert!(warnings.contains("the translation may lack the term `Pudel Pudel"), "{warnings}");
+}
+
+#[test]
+fn glossaries_of_several_languages_come_and_go() {
+    const PATH: &str = "/v3/glossaries";
     let server = Running::start(config());
     let address = server.address;
-    let long = "9 ".repeat(60);
-    let id = create(address, &format!("1\tdog\n2\t0 0 0\n3\t{long}"));
-    let of_glossary = json!({"glossary_id": id});
-    let warned = |reply: &Reply| reply.header("x-warnings").unwrap_or_default().to_owned();
-    let reply = translate(address, &["1 2", "2 1"], &of_glossary);
-    let found = texts(&reply);
-    assert!(found.iter().all(|one| one.contains("0 0 0")), "{found:?}");
-    let warnings = warned(&reply);
-    let words = "left out: the phrase `dog` cannot be written";
-    assert_eq!(warnings.matches(words).count(), 1, "{warnings}");
-    let reply = translate(address, &["3 4", "2"], &of_glossary);
-    let found = texts(&reply);
-    assert_eq!(found[0], texts(&translate(address, &["3 4"], &json!({})))[0]);
-    assert!(found[1].contains("0 0 0"), "{found:?}");
-    let warnings = warned(&reply);
-    assert!(warnings.contains("left out: the phrases are too long"), "{warnings}");
+    let dictionary = |source: &str, entries: &str| json!({"source_lang": source, "target_lang": "de", "entries": entries, "entries_format": "tsv"});
+    let draft =
+        json!({"name": "both", "dictionaries": [dictionary("en", "1\t2"), dictionary("FR", "3\t4\n5\t6")]});
+    let made = post(address, PATH, &draft).expect(201);
+    let counted = |source: &str, count: usize| json!({"source_lang": source, "target_lang": "de", "entry_count": count});
+    assert_eq!(made["dictionaries"], json!([counted("en", 1), counted("fr", 2)]));
+    let id = made["glossary_id"].as_str().unwrap();
+    let path = format!("{PATH}/{id}");
+    assert_eq!(get(address, PATH).expect(200), json!({"glossaries": [made]}));
+    assert_eq!(get(address, &path).expect(200), made);
+    let entries = |source: &str| get(address, &format!("{path}/entries?source_lang={source}&target_lang=de"));
+    let mut expected = dictionary("fr", "3\t4\n5\t6");
+    assert_eq!(entries("fr").expect(200), json!({"dictionaries": [expected]}));
+    assert_eq!(entries("de").status, 404);
+    let send = |method: &str, path: &str, body: &Value| {
+        let mut connection = Connection::open(address);
+        connection.ask(method, path, "Content-Type: application/json\r\n", &body.to_string());
+        connection.reply().unwrap()
+    };
+    // Entries are added, and replace those for the same terms.
+    let more = json!({"name": "other", "dictionaries": [dictionary("fr", "5\t7\n8\t9")]});
+    let changed = send("PATCH", &path, &more).expect(200);
+    assert_eq!((&changed["name"], &changed["dictionaries"][1]), (&json!("other"), &counted("fr", 3)));
+    expected["entries"] = "5\t7\n8\t9\n3\t4".into();
+    assert_eq!(entries("fr").expect(200), json!({"dictionaries": [expected]}));
+    let dictionaries = format!("{path}/dictionaries");
+    assert_eq!(send("PUT", &dictionaries, &dictionary("fr", "1\t1")).expect(200), counted("fr", 1));
+    // It serves texts of each of its languages, and version 2 knows glossaries of one pair.
+    for source in ["EN", "FR"] {
+        let asked = json!({"text": ["1 2"], "source_lang": source, "target_lang": "DE", "glossary_id": id});
+        assert_eq!(post(address, "/v2/translate", &asked).status, 200);
+    }
+    assert_eq!(get(address, "/v2/glossaries").expect(200), json!({"glossaries": []}));
+    let found = get(address, &format!("/v2/glossaries/{id}")).expect(404);
+    assert!(found.to_string().contains("/v3/glossaries"), "{found}");
+    let of = |source: &str| format!("{dictionaries}?source_lang={source}&target_lang=de");
+    assert_eq!(ask(address, "DELETE", &of("fr"), "").status, 204);
+    assert_eq!(ask(address, "DELETE", &of("fr"), "").status, 404);
+    let one = get(address, &format!("/v2/glossaries/{id}")).expect(200);
+    assert_eq!((&one["name"], &one["entry_count"]), (&json!("other"), &json!(1)));
+    assert_eq!(ask(address, "DELETE", &path, "").status, 204);
+    assert_eq!(get(address, &path).status, 404);
+    for (wrong, words) in [
+        (json!({"name": "x", "dictionaries": []}), "dictionaries"),
+        (json!({"name": "x"}), "dictionaries"),
+        (
+            json!({"name": "x", "dictionaries": [dictionary("en", "1\t2"), dictionary("en", "1\t2")]}),
+            "two dictionaries",
+        ),
+        (json!({"name": "x", "dictionaries": [dictionary("de", "1\t2")]}), "language pair"),
+    ] {
+        let found = post(address, PATH, &wrong).expect(400);
+        assert!(found["message"].as_str().unwrap().contains(words), "{found}");
+    }
 }
 
 #[test]

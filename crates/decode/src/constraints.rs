@@ -1,26 +1,43 @@
 //! Sequences of tokens that an output must contain.
 
+use std::sync::Arc;
+
 use attentive_base::batch::TokenId;
+
+/// A sequence of tokens that an output must contain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phrase {
+    pub tokens: Vec<TokenId>,
+    /// The tokens that would continue its last word: an occurrence that one of them follows does not count.
+    pub continuations: Arc<[TokenId]>,
+}
+
+impl From<Vec<TokenId>> for Phrase {
+    /// A phrase that anything may follow.
+    fn from(tokens: Vec<TokenId>) -> Self {
+        Self { tokens, ..Self::default() }
+    }
+}
 
 /// Phrases that an output must contain, each as consecutive tokens. They may overlap.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Constraints(Vec<Phrase>);
+pub(super) struct Constraints(Vec<Matcher>);
 
-/// For each phrase, the length of its longest prefix with which the hypothesis ends, or its whole length once
-/// the phrase has occurred.
+/// For each phrase, the length of its longest prefix with which the hypothesis ends, or one more than its
+/// length once the phrase has occurred and was not continued.
 pub(super) type Progress = Vec<usize>;
 
 #[derive(Clone, Debug)]
-struct Phrase {
-    tokens: Vec<TokenId>,
+struct Matcher {
+    phrase: Phrase,
     /// For each length of a prefix, the length of its longest proper suffix that is also a prefix (Knuth,
     /// Morris and Pratt 1977).
     shorter: Vec<usize>,
 }
 
 impl Constraints {
-    pub(super) fn new(phrases: &[Vec<TokenId>]) -> Self {
-        Self(phrases.iter().map(|tokens| Phrase::new(tokens)).collect())
+    pub(super) fn new(phrases: &[Phrase]) -> Self {
+        Self(phrases.iter().cloned().map(Matcher::new).collect())
     }
 
     /// The progress of an empty hypothesis.
@@ -36,14 +53,21 @@ impl Constraints {
 
     /// The numbers of the phrases that are still missing.
     pub(super) fn unmet(&self, progress: &Progress) -> Vec<usize> {
-        let missing = |&number: &usize| progress[number] < self.0[number].tokens.len();
+        let missing = |&number: &usize| progress[number] < self.0[number].len();
         (0..self.0.len()).filter(missing).collect()
+    }
+
+    /// The tokens that would continue a phrase with which the hypothesis ends.
+    pub(super) fn continuations(&self, progress: &Progress) -> impl Iterator<Item = TokenId> {
+        let ends = self.0.iter().zip(progress).filter(|(phrase, len)| **len == phrase.len());
+        ends.flat_map(|(Matcher { phrase, .. }, _)| phrase.continuations.iter().copied())
     }
 
     /// The next token of each missing phrase.
     pub(super) fn wanted(&self, progress: &Progress) -> Vec<TokenId> {
         let unmet = self.unmet(progress).into_iter();
-        let mut wanted: Vec<TokenId> = unmet.map(|number| self.0[number].tokens[progress[number]]).collect();
+        let mut wanted: Vec<TokenId> =
+            unmet.map(|number| self.0[number].phrase.tokens[progress[number]]).collect();
         wanted.sort_unstable();
         wanted.dedup();
         wanted
@@ -65,21 +89,22 @@ impl Constraints {
 
     /// The number of tokens met by a hypothesis that contains all phrases.
     pub(super) fn total(&self) -> usize {
-        self.0.iter().map(|phrase| phrase.tokens.len()).sum()
+        self.0.iter().map(Matcher::len).sum()
     }
 }
 
-/// The number of tokens met, given the length of the prefix found of each phrase.
-fn met<'a>(begun: impl Iterator<Item = (&'a Phrase, usize)>) -> usize {
+/// The number of tokens met, given the progress of each phrase.
+fn met<'a>(begun: impl Iterator<Item = (&'a Matcher, usize)>) -> usize {
     let (mut whole, mut longest) = (0, 0);
     for (phrase, len) in begun {
-        if len == phrase.tokens.len() { whole += len } else { longest = longest.max(len) }
+        if len >= phrase.len() { whole += phrase.len() } else { longest = longest.max(len) }
     }
     whole + longest
 }
 
-impl Phrase {
-    fn new(tokens: &[TokenId]) -> Self {
+impl Matcher {
+    fn new(phrase: Phrase) -> Self {
+        let tokens = &phrase.tokens;
         let mut shorter = vec![0; tokens.len() + 1];
         let mut len = 0;
         for (place, token) in tokens.iter().enumerate().skip(1) {
@@ -89,17 +114,22 @@ impl Phrase {
             len += usize::from(tokens[len] == *token);
             shorter[place + 1] = len;
         }
-        Self { tokens: tokens.to_vec(), shorter }
+        Self { phrase, shorter }
+    }
+
+    fn len(&self) -> usize {
+        self.phrase.tokens.len()
     }
 
     fn advance(&self, mut len: usize, token: TokenId) -> usize {
-        if len == self.tokens.len() {
-            return len;
+        if len > self.len() || len == self.len() && !self.phrase.continuations.contains(&token) {
+            return self.len() + 1;
         }
-        while len > 0 && self.tokens[len] != token {
+        let tokens = &self.phrase.tokens;
+        while len == tokens.len() || len > 0 && tokens[len] != token {
             len = self.shorter[len];
         }
-        len + usize::from(self.tokens[len] == token)
+        len + usize::from(tokens[len] == token)
     }
 }
 
@@ -112,32 +142,39 @@ mod tests {
     #[test]
     fn progress_equals_a_naive_comparison() {
         let mut random = Random::new(1, 0);
-        for _ in 0..2000 {
+        for round in 0..4000 {
             let mut tokens = |most: usize| -> Vec<TokenId> {
                 let len = 1 + random.below(most);
                 (0..len).map(|_| random.below(2) as TokenId).collect()
             };
-            let phrases = [tokens(5), tokens(3)];
+            // Token 1 continues a word.
+            let continuations: Arc<[TokenId]> = if round % 2 == 0 { [].into() } else { [1].into() };
+            let phrase = |tokens| Phrase { tokens, continuations: Arc::clone(&continuations) };
+            let phrases = [tokens(5), tokens(3)].map(phrase);
             let text = tokens(12);
             let constraints = Constraints::new(&phrases);
             let mut progress = constraints.start();
             for end in 1..=text.len() {
                 let before = constraints.met(&progress);
                 let wanted = constraints.wanted(&progress);
-                let best = wanted.iter().map(|&token| {
+                let continued: Vec<TokenId> = constraints.continuations(&progress).collect();
+                let best = wanted.iter().filter(|token| !continued.contains(token)).map(|&token| {
                     let next = constraints.advance(&progress, token);
                     constraints.met(&next)
                 });
-                assert!(wanted.is_empty() || best.max() > Some(before));
+                assert!(wanted.is_empty() || !continued.is_empty() || best.max() > Some(before));
                 let next = constraints.met_after(&progress, text[end - 1]);
                 progress = constraints.advance(&progress, text[end - 1]);
                 assert_eq!(constraints.met(&progress), next);
-                for (number, phrase) in phrases.iter().enumerate() {
+                for (number, Phrase { tokens: phrase, .. }) in phrases.iter().enumerate() {
                     let read = &text[..end];
-                    let is_met = read.windows(phrase.len()).any(|part| part == phrase);
+                    let ends = read.windows(phrase.len()).enumerate().filter(|(_, part)| part == phrase);
+                    let followers = ends.map(|(start, _)| read.get(start + phrase.len()));
+                    let is_met = followers.clone().flatten().any(|next| !continuations.contains(next));
                     let begun = (0..=phrase.len()).rev().find(|&n| read.ends_with(&phrase[..n]));
-                    let expected = if is_met { phrase.len() } else { begun.unwrap() };
+                    let expected = if is_met { phrase.len() + 1 } else { begun.unwrap() };
                     assert_eq!(progress[number], expected);
+                    let is_met = is_met || read.ends_with(phrase);
                     assert_eq!(constraints.unmet(&progress).contains(&number), !is_met);
                 }
             }

@@ -35,6 +35,7 @@ mod texts;
 mod tests;
 
 pub use changes::{SearchBounds, SearchChanges};
+pub use constraints::Phrase;
 pub use decoding::{Capacity, Decoding, Setting};
 pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;

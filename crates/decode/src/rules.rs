@@ -71,6 +71,7 @@ impl<'a> Rules<'a> {
     pub(super) fn barred(&self, partial: &Partial) -> Vec<TokenId> {
         let mut barred = self.contract.never.clone();
         barred.extend(partial.repeating(self.options.no_repeat_ngram));
+        barred.extend(self.constraints.continuations(&partial.progress));
         if partial.len() < self.options.min_length {
             barred.push(self.contract.end);
         }

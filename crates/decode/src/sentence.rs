@@ -2,6 +2,8 @@
 
 use attentive_base::batch::TokenId;
 
+use super::Phrase;
+
 /// A source sentence and the tokens that its output must contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentence {
@@ -9,8 +11,8 @@ pub struct Sentence {
     pub src: Vec<TokenId>,
     /// The first tokens of the output, which follow [`attentive_architecture::TokenContract::forced_first`].
     pub prefix: Vec<TokenId>,
-    /// Sequences of tokens that the output must contain.
-    pub constraints: Vec<Vec<TokenId>>,
+    /// The phrases that the output must contain.
+    pub constraints: Vec<Phrase>,
     /// The number of its random stream: samples depend on this and on the seed, not on other sentences.
     pub stream: u64,
 }

@@ -61,7 +61,7 @@ impl Pipeline {
 
     fn align_pairs<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
         let (src, tgt) = (self.tokenizers.src(), self.tokenizers.tgt());
-        let mut examples = Vec::new();
+        let (mut examples, mut lines) = (Vec::new(), Vec::new());
         let mut words = Vec::with_capacity(pairs.len());
         for (number, (line, tokens)) in pairs.iter().enumerate() {
             let source = Source::read(line.as_ref(), self)?;
@@ -73,17 +73,27 @@ impl Pipeline {
             let read = &tokens[..tokens.len() - 1];
             examples.push(Example {
                 tgt_out: tokens.to_vec(),
-                ..Example::pair(source.ids, read, tgt.special(), number)
+                ..Example::pair(source.ids, read, tgt.special(), examples.len())
             });
+            lines.push(number);
         }
         let mut alignments = vec![Alignment::default(); pairs.len()];
+        for (number, most) in lines.into_iter().zip(self.attended_by(examples)?) {
+            alignments[number] = words[number].linked(&most, src.special().n_first());
+        }
+        Ok(alignments)
+    }
+
+    /// For each of `examples`, numbered from 0, the source position that each target attends to most.
+    pub(super) fn attended_by(&self, examples: Vec<Example>) -> Result<Vec<Vec<usize>>> {
+        let mut all = vec![Vec::new(); examples.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
             Interrupt::check()?;
             for (&number, most) in batch.lines.iter().zip(self.attended(&batch)?) {
-                alignments[number] = words[number].linked(&most, src.special().n_first());
+                all[number] = most;
             }
         }
-        Ok(alignments)
+        Ok(all)
     }
 
     /// The source position that each target of each sequence attends to most.

@@ -4,8 +4,10 @@ use attentive_base::error::Result;
 use attentive_document::{Divided, Document, Segmentation, Sentence, Split, Translated, placeholders};
 use attentive_text::Tokenizer;
 
-use super::terms::shortened;
-use super::{Alignment, Candidate, Pipeline, Place, Request, TranslateOptions, Translation, Warning};
+use super::requirements::shortened;
+use super::{
+    Alignment, Candidate, Glossary, Pipeline, Place, Request, TranslateOptions, Translation, Warning,
+};
 
 impl Pipeline {
     /// Returns how texts for the model are divided: a text without letters is kept as it is, unless the model
@@ -19,8 +21,8 @@ impl Pipeline {
         *self.reads_letters.get_or_init(|| self.tokenizers.src().has_letters())
     }
 
-    /// Translates `document`, and returns it with warnings about its segments, each of which begins with the
-    /// segment.
+    /// Translates `document` with the terms of `glossary`, if there is one, and returns it with warnings
+    /// about its segments, each of which begins with the segment.
     ///
     /// # Errors
     /// Those of [`Pipeline::translate_sentences`].
@@ -28,6 +30,7 @@ impl Pipeline {
         &self,
         document: &Document,
         options: &TranslateOptions,
+        glossary: Option<&Glossary>,
     ) -> Result<(String, Vec<Warning>)> {
         /// The number of segments that are translated together.
         const CHUNK: usize = 4096;
@@ -41,7 +44,11 @@ impl Pipeline {
             };
             let texts: Vec<&String> = segments.iter().map(|segment| &segment.text).collect();
             let requests: Vec<Request> = texts.iter().copied().enumerate().map(request).collect();
-            let found = self.translate_sentences(1, &requests, options)?;
+            let mut found = self.translate_sentences(1, &requests, options)?;
+            if let Some(glossary) = glossary {
+                let placed = requests.iter().filter_map(|one| Some((&*one.src, one.place?)));
+                self.apply_glossary(glossary, placed, &mut found, options)?;
+            }
             let marked = segments.iter().map(|segment| segment.needs_alignment);
             let aligned = self.aligned(marked.zip(texts.iter().copied()).zip(&found))?;
             for ((text, one), alignments) in texts.into_iter().zip(found).zip(aligned) {

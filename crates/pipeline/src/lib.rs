@@ -13,18 +13,19 @@ mod embed;
 mod ensemble;
 mod fill;
 mod generate;
+mod glossary;
 mod inspect;
 pub mod joined;
 mod prompt;
 mod ready;
 mod request;
+mod requirements;
 mod rescore;
 pub mod service;
 mod share;
 mod source;
 mod stop;
 mod tag;
-mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text_task;
@@ -39,9 +40,10 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
+pub use glossary::{Codes, Entries, Entry, Format as GlossaryFormat, Glossary, Glossed, Unplaced};
 pub use inspect::{Inspection, Predicted, Shown, Target};
 pub use prompt::Prompt;
-pub use request::{Demands, Place, Prefix, Request, Strictness};
+pub use request::{Demands, Place, Prefix, Request};
 pub use rescore::Rescored;
 pub use share::share;
 pub use tag::Tagged;
@@ -102,6 +104,8 @@ pub struct Pipeline {
     translated: Arc<AtomicUsize>,
     /// Whether the source vocabulary has letters, once that was asked.
     reads_letters: OnceLock<bool>,
+    /// The tokens that continue words of the target language, once that was asked.
+    continuations: OnceLock<Arc<[TokenId]>>,
     /// The tokens of target languages, one of which begins every source, once that was asked.
     targets: OnceLock<Vec<TokenId>>,
 }
@@ -221,6 +225,7 @@ impl Pipeline {
             partners: Vec::new(),
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
+            continuations: OnceLock::new(),
             targets: OnceLock::new(),
         };
         match shortlist {
@@ -242,6 +247,7 @@ impl Pipeline {
             partners: Vec::new(),
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
+            continuations: OnceLock::new(),
             targets: OnceLock::new(),
         }
     }
@@ -345,6 +351,7 @@ impl Pipeline {
             partners: partners.collect::<Result<_>>()?,
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
+            continuations: OnceLock::new(),
             targets: OnceLock::new(),
         };
         shared.with_languages(languages)

@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 use attentive_kernels::threads::Threads;
 
 use super::Warning;
+use super::requirements::{ReadDemands, Reader, Requirements};
 use super::source::Source;
-use super::terms::{ReadDemands, Reader, Terms};
 
 /// A line to translate and the constraints on its translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,22 +50,9 @@ impl From<String> for Request {
 pub struct Demands {
     /// The beginning of the translation.
     pub prefix: Prefix,
-    /// Phrases that the translation must contain, each split into tokens on its own. They may overlap, and a
-    /// word at the end of a phrase may continue.
+    /// Phrases that the translation must contain, each as whole words. Each is split into tokens on its own,
+    /// and they may overlap. A phrase that the vocabulary cannot spell is left out, with a warning.
     pub phrases: Vec<String>,
-    /// The handling of phrases that no translation can contain.
-    pub strictness: Strictness,
-}
-
-/// The handling of phrases that no translation can contain, because the vocabulary cannot spell them or they
-/// are too long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strictness {
-    /// Such phrases are an error.
-    #[default]
-    Strict,
-    /// Such phrases are left out, with a warning.
-    Lenient,
 }
 
 impl Demands {
@@ -109,7 +96,7 @@ impl Prefix {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) source: Source,
-    pub(super) terms: Arc<Terms>,
+    pub(super) required: Arc<Requirements>,
     pub(super) place: Place,
 }
 
@@ -121,7 +108,7 @@ impl Job {
     }
 
     fn at(place: Place, source: Source) -> Self {
-        Self { source, terms: Arc::default(), place }
+        Self { source, required: Arc::default(), place }
     }
 }
 
@@ -158,7 +145,7 @@ fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands)
     let line = place.line;
     let source = Source::read(&request.src, reader.pipeline)?.on_line(line);
     let mut job = Job::at(place, source);
-    let Some(terms) = read else {
+    let Some(required) = read else {
         return Ok(job);
     };
     let mut warn = |warning: Warning| job.source.warnings.push(warning.on_line(line));
@@ -166,13 +153,11 @@ fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands)
         warn(Warning::of_ignored_demands("blank"));
         return Ok(job);
     }
-    let terms = terms.as_ref().map_err(|wrong| wrong.on_line(line))?;
-    terms.warnings.iter().cloned().for_each(&mut warn);
-    let fits = reader.check_room(job.source.ids.len(), terms);
-    match (fits, request.demands.strictness) {
-        (Ok(()), _) => job.terms = Arc::clone(terms),
-        (Err(wrong), Strictness::Strict) => return Err(wrong.on_line(line)),
-        (Err(wrong), Strictness::Lenient) => warn(wrong.left_out()),
-    }
+    let required = required.as_ref().map_err(|wrong| wrong.on_line(line))?;
+    required.warnings.iter().cloned().for_each(&mut warn);
+    let fitting = reader.within_room(job.source.ids.len(), required);
+    let (required, warning) = fitting.map_err(|wrong| wrong.on_line(line))?;
+    warning.into_iter().for_each(&mut warn);
+    job.required = required;
     Ok(job)
 }

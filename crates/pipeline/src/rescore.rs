@@ -110,7 +110,7 @@ impl Pipeline {
 
     /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged
     /// probabilities.
-    fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
         let each: Vec<_> =
             (self.members()).map(|member| member.with_model(log_probs)).collect::<Result<_>>()?;

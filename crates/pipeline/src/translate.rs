@@ -13,9 +13,9 @@ use attentive_model::engine::profile::{self, Part};
 
 use super::batches::SEARCH_POSITIONS;
 use super::request::{Job, Request, jobs};
+use super::requirements::{Reader, Requirements, shortened};
 use super::share::share;
 use super::source::Source;
-use super::terms::{Reader, Terms, shortened};
 use super::translation::{Candidate, Translation};
 use super::{Pipeline, Warning};
 
@@ -191,11 +191,11 @@ impl Pipeline {
     fn translate_jobs(&self, jobs: Vec<Job>, options: &TranslateOptions) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |line: usize| {
-            let Job { source, terms, place } = &jobs[line];
+            let Job { source, required, place } = &jobs[line];
             Sentence {
                 src: source.ids.clone(),
-                prefix: terms.prefix.clone(),
-                constraints: terms.constraints.clone(),
+                prefix: required.prefix.clone(),
+                constraints: required.constraints.clone(),
                 stream: place.stream(),
             }
         };
@@ -239,16 +239,16 @@ impl Pipeline {
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job { source, terms, place } = job;
+        let Job { source, required, place } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
-        let lacking = unmet.iter().map(|&number| lacks(&terms.phrases[number]));
+        let lacking = unmet.iter().map(|&number| lacks(&required.phrases[number]));
         let unk = self.tokenizers.tgt().special().unk;
         let best = found.first().map_or(&[][..], |best| &best.tokens);
         let unwritten = best.iter().filter(|&&id| id == unk).count();
         let of_best = lacking.chain(Warning::of_unwritten(unwritten));
         let mut warnings = source.warnings;
         warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
-        let hypotheses = self.candidates(found, &terms, options)?;
+        let hypotheses = self.candidates(found, &required, options)?;
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
             return Err(Error::damaged_model(effect));
@@ -308,7 +308,7 @@ impl Pipeline {
     }
 
     /// The search results for each of `sentences`, in order.
-    fn search(
+    pub(super) fn search(
         &self,
         sentences: impl ExactSizeIterator<Item = Sentence> + Send,
         options: &TranslateOptions,
@@ -338,12 +338,12 @@ impl Pipeline {
         Ok(found)
     }
 
-    /// The best `n_best` hypotheses with distinct texts, or all samples; `terms` are the constraints of the
-    /// search.
+    /// The best `n_best` hypotheses with distinct texts, or all samples; `required` are the constraints of
+    /// the search.
     fn candidates(
         &self,
         hypotheses: Vec<Hypothesis>,
-        terms: &Terms,
+        required: &Requirements,
         options: &SearchOptions,
     ) -> Result<Vec<Candidate>> {
         let (tgt, strategy) = (self.tokenizers.tgt(), options.strategy);
@@ -353,7 +353,7 @@ impl Pipeline {
             let is_new = || candidates.iter().all(|other| other.text != text);
             if candidates.len() < strategy.n_best() && (strategy.samples() || is_new()) {
                 let unmet = found.unmet.iter();
-                let unmet = unmet.map(|&number| Arc::clone(&terms.phrases[number]));
+                let unmet = unmet.map(|&number| Arc::clone(&required.phrases[number]));
                 candidates.push(Candidate {
                     text,
                     score: found.score,

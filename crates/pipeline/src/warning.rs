@@ -7,7 +7,7 @@ use attentive_base::count::count;
 use attentive_text::{Tokenizer, some_languages};
 use serde::{Serialize, Serializer};
 
-use super::terms::shortened;
+use super::requirements::shortened;
 
 /// A warning about an input.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -144,11 +144,11 @@ impl App {
     ///
     /// # Errors
     /// A [`Problem`] for too many texts, strings of another field, or characters in total.
-    pub(super) fn admit_with(
+    pub(super) fn admit_with<T: AsRef<str>>(
         &self,
         visit: &Visit,
         field: &str,
-        texts: &[impl AsRef<str>],
+        texts: &[T],
         others: &[Strings<'_>],
     ) -> Result<(), Problem> {
         let limits = &self.config.limits;

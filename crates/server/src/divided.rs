@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attentive_document::{self as document, Segmentation, Sentence, Split};
 use attentive_pipeline::documents::restore;
 use attentive_pipeline::service::{Admission, Client};
-use attentive_pipeline::{Demands, Pipeline, Place, Prefix, Request, Translation, Warning, joined};
+use attentive_pipeline::{Demands, Glossed, Pipeline, Place, Prefix, Request, Translation, Warning, joined};
 
 use super::answers::{ENOUGH, compute, grouped};
 use super::desk::Stop;
@@ -23,6 +23,8 @@ pub(super) struct Text {
     pub(super) divided: document::Divided,
     /// A warning for the client about the text.
     pub(super) warning: Option<Warning>,
+    /// The sentences with their terms, if the request has terms.
+    pub(super) glossed: Vec<Glossed>,
 }
 
 impl Divided {
@@ -67,6 +69,7 @@ impl Divided {
         let text = |divided: document::Divided| Text {
             warning: demanded.then(|| joined::ignored_demands(&divided)).flatten(),
             divided,
+            glossed: Vec::new(),
         };
         Ok(Self { texts: divided.into_iter().map(text).collect(), requests })
     }

@@ -1,26 +1,24 @@
 //! Glossaries: required translations of terms. They are kept in RAM until they are deleted or the server
 //! stops.
 
-mod entries;
-mod finder;
 mod terms;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use attentive_pipeline as pipeline;
 use attentive_pipeline::service::Client;
+use attentive_pipeline::{Codes, Entries, GlossaryFormat};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use uuid::Uuid;
 
-use self::finder::Finder;
 use super::desk::Stop;
-use super::language::Direction;
+use super::language::{Direction, Language};
 use super::problem::{Kind, Problem};
 use super::shares::{Share, Shares};
 
-pub(super) use self::entries::{Entry, Format};
-pub(super) use self::terms::Terms;
+pub(super) use self::terms::{Terms, placed};
 
 /// The maximum number of glossaries of all clients, and of one client.
 const MOST: [usize; 2] = [1000, 100];
@@ -28,13 +26,16 @@ const MOST: [usize; 2] = [1000, 100];
 /// The maximum number of bytes of all glossaries, and of those of one client.
 const MEMORY: [usize; 2] = [64 << 20, 48 << 20];
 
-/// The maximum number of entries of a glossary.
+/// The maximum number of entries of a dictionary.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The maximum number of bytes of all entries of a glossary.
+/// The maximum number of bytes of all entries of a dictionary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The maximum number of bytes of a name, and of a term.
+/// The maximum number of dictionaries of a glossary.
+const MOST_DICTIONARIES: usize = 100;
+
+/// The maximum number of bytes of a name.
 const LONGEST: usize = 1024;
 
 /// The glossaries of all clients.
@@ -52,27 +53,38 @@ struct Kept {
     owners: Option<HashSet<Client>>,
 }
 
-/// Terms and their translations.
-#[derive(Debug)]
+/// A dictionary for each of one or more pairs of languages.
+#[derive(Clone, Debug)]
 pub(super) struct Glossary {
     pub(super) id: String,
     pub(super) name: String,
-    pub(super) direction: Direction,
     /// The time of creation, as in RFC 3339.
     pub(super) created: String,
-    pub(super) entries: Vec<Entry>,
-    finder: Finder,
+    pub(super) dictionaries: Vec<Arc<Dictionary>>,
     owner: Client,
+}
+
+/// Terms and their translations into another language.
+#[derive(Debug)]
+pub(super) struct Dictionary {
+    pub(super) direction: Direction,
+    pub(super) terms: Arc<pipeline::Glossary>,
     _memory: Share,
 }
 
-/// A new glossary as a client describes it.
+/// A new dictionary as a client describes it.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub(super) name: String,
     pub(super) direction: Direction,
-    pub(super) format: Format,
+    pub(super) format: GlossaryFormat,
     pub(super) entries: String,
+}
+
+impl Glossary {
+    /// The dictionary between these languages.
+    pub(super) fn dictionary(&self, source: &Language, target: &Language) -> Option<&Arc<Dictionary>> {
+        self.dictionaries.iter().find(|one| one.direction.is_between(source, target))
+    }
 }
 
 impl Glossaries {
@@ -81,33 +93,154 @@ impl Glossaries {
         Self { kept: Mutex::default(), memory: Shares::new(all, each) }
     }
 
-    /// Creates a glossary from `draft`. The time grows with the number of entries.
+    /// Creates a glossary. The time grows with the number of entries.
     ///
     /// # Errors
     /// A [`Problem`] for entries that cannot be read, too many entries, too many glossaries, or an owner who
     /// may have none.
-    pub(super) fn add(&self, owner: Client, draft: Draft, stop: &Stop) -> Result<Arc<Glossary>, Problem> {
-        check_name(&draft.name)?;
+    pub(super) fn add(
+        &self,
+        owner: Client,
+        name: String,
+        drafts: Vec<Draft>,
+        stop: &Stop,
+    ) -> Result<Arc<Glossary>, Problem> {
+        check_name(&name)?;
         // Entries need not be read if there is no room for them.
         self.lock().check_room(owner)?;
-        entries::check_size(&draft.entries)?;
-        let memory = self.memory.of(owner);
-        let (entries, finder) = entries::read(&draft, &memory, stop)?;
-        let glossary = Arc::new(Glossary {
-            id: new_id(),
-            name: draft.name,
-            direction: draft.direction,
-            created: now(),
-            entries,
-            finder,
-            owner,
-            _memory: memory,
-        });
+        let mut glossary = Glossary { id: new_id(), name, created: now(), dictionaries: Vec::new(), owner };
+        for draft in drafts {
+            if glossary.dictionary(&draft.direction.source, &draft.direction.target).is_some() {
+                let Direction { source, target } = &draft.direction;
+                let problem = format!("there are two dictionaries for {source} to {target}");
+                return Err(Problem::field("dictionaries", problem));
+            }
+            let dictionary = self.dictionary(owner, &draft, None, stop)?;
+            glossary.put(dictionary)?;
+        }
+        let glossary = Arc::new(glossary);
         let mut kept = self.lock();
         // Other requests may have added glossaries in the meantime, or the key may have been revoked.
         kept.check_room(owner)?;
         kept.all.push(Arc::clone(&glossary));
         Ok(glossary)
+    }
+
+    /// Gives the glossary of `owner` with this `id` another name, if there is one, and adds the entries of
+    /// `drafts` to its dictionaries, where they replace entries for the same terms.
+    ///
+    /// # Errors
+    /// Those of [`Glossaries::add`] and [`Glossaries::get`].
+    pub(super) fn change(
+        &self,
+        owner: Client,
+        id: &str,
+        name: Option<String>,
+        drafts: &[Draft],
+        stop: &Stop,
+    ) -> Result<Arc<Glossary>, Problem> {
+        name.as_deref().map_or(Ok(()), check_name)?;
+        let before = self.get(owner, id)?;
+        let read = |draft: &Draft| {
+            let Direction { source, target } = &draft.direction;
+            self.dictionary(owner, draft, before.dictionary(source, target).map(|one| &*one.terms), stop)
+        };
+        let read = drafts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        self.update(owner, id, |glossary| {
+            glossary.name = name.unwrap_or_else(|| glossary.name.clone());
+            read.into_iter().try_for_each(|dictionary| glossary.put(dictionary))
+        })
+    }
+
+    /// Puts a dictionary in the place of the one for the same languages, or adds it.
+    ///
+    /// # Errors
+    /// Those of [`Glossaries::change`].
+    pub(super) fn replace(
+        &self,
+        owner: Client,
+        id: &str,
+        draft: &Draft,
+        stop: &Stop,
+    ) -> Result<Arc<Dictionary>, Problem> {
+        self.get(owner, id)?;
+        let read = self.dictionary(owner, draft, None, stop)?;
+        self.update(owner, id, |glossary| glossary.put(Arc::clone(&read)))?;
+        Ok(read)
+    }
+
+    /// Removes a dictionary.
+    ///
+    /// # Errors
+    /// Those of [`Glossaries::get`]; a [`Problem`] if there is none for these languages.
+    pub(super) fn remove_dictionary(
+        &self,
+        owner: Client,
+        id: &str,
+        source: &Language,
+        target: &Language,
+    ) -> Result<(), Problem> {
+        let remove = |glossary: &mut Glossary| {
+            let before = glossary.dictionaries.len();
+            glossary.dictionaries.retain(|one| !one.direction.is_between(source, target));
+            if glossary.dictionaries.len() < before { Ok(()) } else { Err(no_dictionary(source, target)) }
+        };
+        self.update(owner, id, remove).map(drop)
+    }
+
+    /// Puts a changed copy in the place of a glossary. Requests that use it are not affected.
+    fn update(
+        &self,
+        owner: Client,
+        id: &str,
+        change: impl FnOnce(&mut Glossary) -> Result<(), Problem>,
+    ) -> Result<Arc<Glossary>, Problem> {
+        let mut kept = self.lock();
+        let place = kept.position(owner, id)?;
+        let mut changed = Glossary::clone(&kept.all[place]);
+        change(&mut changed)?;
+        kept.all[place] = Arc::new(changed);
+        Ok(Arc::clone(&kept.all[place]))
+    }
+
+    /// Reads a dictionary, which also has the entries of `earlier` for other terms. Its memory is counted
+    /// before it is allocated.
+    fn dictionary(
+        &self,
+        owner: Client,
+        draft: &Draft,
+        earlier: Option<&pipeline::Glossary>,
+        stop: &Stop,
+    ) -> Result<Arc<Dictionary>, Problem> {
+        let memory = self.memory.of(owner);
+        check_size(draft)?;
+        let wrong = |problem| {
+            let problem = format!("Invalid glossary entries provided: {problem}");
+            Problem::field("entries", problem)
+        };
+        let full = |_| full("this glossary and the others need more RAM than the server has for them");
+        let mut terms = pipeline::Glossary::default();
+        for line in Entries::of(&draft.entries, draft.format) {
+            stop.check()?;
+            let (number, entry, codes) = line.map_err(wrong)?;
+            check_codes(codes, &draft.direction)
+                .map_err(|problem| wrong(format!("line {number} {problem}")))?;
+            memory.grow(entry.memory()).map_err(full)?;
+            terms.insert(entry).map_err(|problem| wrong(format!("line {number} {problem}")))?;
+        }
+        if terms.entries().is_empty() {
+            return Err(Problem::field("entries", "Missing or invalid argument: entries"));
+        }
+        for entry in earlier.iter().flat_map(|earlier| earlier.entries()) {
+            stop.check()?;
+            memory.grow(entry.memory()).map_err(full)?;
+            // Entries that are already there are newer.
+            let _ = terms.insert(entry.clone());
+        }
+        if terms.entries().len() > MOST_ENTRIES {
+            return Err(too_many(terms.entries().len()));
+        }
+        Ok(Arc::new(Dictionary { direction: draft.direction.clone(), terms: terms.into(), _memory: memory }))
     }
 
     /// Lets only `owners` have glossaries, and releases those of all others. Requests that use them are not
@@ -155,7 +288,7 @@ impl Kept {
     fn position(&self, owner: Client, id: &str) -> Result<usize, Problem> {
         let mut all = self.all.iter();
         let found = all.position(|one| one.owner == owner && one.id == id);
-        let hint = "`GET /v2/glossaries` lists them; they are gone when the server is started again";
+        let hint = "`GET /v3/glossaries` lists them; they are gone when the server is started again";
         found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
     }
 
@@ -175,6 +308,55 @@ impl Kept {
             Ok(())
         }
     }
+}
+
+impl Glossary {
+    /// Adds a dictionary, in the place of the one for the same languages.
+    fn put(&mut self, dictionary: Arc<Dictionary>) -> Result<(), Problem> {
+        let Direction { source, target } = &dictionary.direction;
+        self.dictionaries.retain(|one| !one.direction.is_between(source, target));
+        if self.dictionaries.len() >= MOST_DICTIONARIES {
+            let problem = format!("a glossary may have at most {MOST_DICTIONARIES} dictionaries");
+            return Err(Problem::field("dictionaries", problem));
+        }
+        self.dictionaries.push(dictionary);
+        Ok(())
+    }
+}
+
+/// The problem that a glossary has no dictionary for these languages.
+pub(super) fn no_dictionary(source: &Language, target: &Language) -> Problem {
+    let problem = format!("the glossary has no dictionary for {source} to {target}");
+    Problem::new(Kind::NoGlossary, problem).hint("`GET /v3/glossaries` lists its dictionaries")
+}
+
+/// Refuses entries that are too long, or too many.
+fn check_size(draft: &Draft) -> Result<(), Problem> {
+    if draft.entries.len() > MOST_BYTES {
+        let problem = format!("the entries have more than {MOST_BYTES} bytes");
+        return Err(Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) });
+    }
+    match Entries::of(&draft.entries, draft.format).count() {
+        found if found > MOST_ENTRIES => Err(too_many(found)),
+        _ => Ok(()),
+    }
+}
+
+fn too_many(found: usize) -> Problem {
+    let problem = format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
+    Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) }
+}
+
+/// Refuses an entry of other languages.
+fn check_codes(codes: Codes, direction: &Direction) -> Result<(), String> {
+    let Some([from, to]) = codes else { return Ok(()) };
+    for (code, language) in [(from, &direction.source), (to, &direction.target)] {
+        let known = code.parse::<Language>();
+        if !known.is_ok_and(|known| known.base() == language.base()) {
+            return Err(format!("is of another language than the glossary: `{code}`"));
+        }
+    }
+    Ok(())
 }
 
 fn full(problem: impl Into<String>) -> Problem {
@@ -208,11 +390,62 @@ mod tests {
     use super::*;
 
     fn draft(entries: &str) -> Draft {
+        of_languages("en-de", entries)
+    }
+
+    fn of_languages(name: &str, entries: &str) -> Draft {
         Draft {
-            name: "terms".into(),
-            direction: Direction::of_name("en-de").unwrap(),
-            format: Format::Tsv,
+            direction: Direction::of_name(name).unwrap(),
+            format: GlossaryFormat::Tsv,
             entries: entries.into(),
+        }
+    }
+
+    fn added(glossaries: &Glossaries, owner: u64, entries: &str) -> Result<Arc<Glossary>, Problem> {
+        glossaries.add(Client(owner), "terms".into(), vec![draft(entries)], &Stop::default())
+    }
+
+    /// The terms of the only dictionary.
+    fn terms(glossary: &Glossary) -> Vec<(&str, &str)> {
+        let entries = glossary.dictionaries[0].terms.entries().iter();
+        entries.map(|entry| (&*entry.source, &*entry.target)).collect()
+    }
+
+    #[test]
+    fn dictionaries_are_merged_replaced_and_removed() {
+        let glossaries = Glossaries::new();
+        let (owner, stop) = (Client(1), Stop::default());
+        let id = added(&glossaries, 1, "a\tb\nc\td").unwrap().id.clone();
+        let more = [draft("c\te\nf\tg"), of_languages("de-en", "x\ty")];
+        let changed = glossaries.change(owner, &id, Some("other".into()), &more, &stop).unwrap();
+        assert_eq!((&*changed.name, changed.dictionaries.len()), ("other", 2));
+        assert_eq!(terms(&changed), [("c", "e"), ("f", "g"), ("a", "b")]);
+        glossaries.replace(owner, &id, &draft("z\tz"), &stop).unwrap();
+        let replaced = glossaries.get(owner, &id).unwrap();
+        let language = |code: &str| code.parse::<Language>().unwrap();
+        let (en, de) = (language("en"), language("de"));
+        assert_eq!(replaced.dictionary(&en, &de).unwrap().terms.entries().len(), 1);
+        glossaries.remove_dictionary(owner, &id, &en, &de).unwrap();
+        let gone = glossaries.remove_dictionary(owner, &id, &en, &de).unwrap_err();
+        assert_eq!(gone.kind, Kind::NoGlossary);
+        assert_eq!(glossaries.get(owner, &id).unwrap().dictionaries.len(), 1);
+        let twice = vec![draft("a\tb"), draft("a\tb")];
+        assert!(glossaries.add(owner, "terms".into(), twice, &stop).is_err());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let of_csv = |entries: &str| Draft { format: GlossaryFormat::Csv, ..draft(entries) };
+        for (draft, expected) in [
+            (draft(""), "argument: entries"),
+            (draft("\n \n"), "argument: entries"),
+            (draft("a  b\tc\nd\te\na b\tf"), "line 3 has a second translation of `a  b`"),
+            (of_csv("a,b,en,fr"), "line 1 is of another language than the glossary: `fr`"),
+            (draft("a"), "provided: line 1 has 0 tabs"),
+        ] {
+            let found = Glossaries::new().add(Client(1), "terms".into(), vec![draft], &Stop::default());
+            let problem = found.unwrap_err().message;
+            assert!(problem.contains(expected), "{problem}");
         }
     }
 
@@ -232,13 +465,13 @@ mod tests {
     #[test]
     fn glossaries_belong_to_their_owners_and_are_bounded() {
         let glossaries = Glossaries::new();
-        let add = |owner, text: &str| glossaries.add(Client(owner), draft(text), &Stop::default());
+        let add = |owner, text: &str| added(&glossaries, owner, text);
         let first = add(1, "a\tb").unwrap();
         assert_eq!(add(2, "a\tb\na\tc").unwrap_err().kind, Kind::Invalid);
         assert!(glossaries.of(Client(2)).is_empty());
         let get = |owner| glossaries.get(Client(owner), &first.id);
         assert_eq!(get(2).unwrap_err().kind, Kind::NoGlossary);
-        assert_eq!(get(1).unwrap().entries[0].target, "b");
+        assert_eq!(terms(&get(1).unwrap()), [("a", "b")]);
         for _ in 1..MOST[1] {
             add(1, "a\tb").unwrap();
         }
@@ -253,9 +486,9 @@ mod tests {
     #[test]
     fn glossaries_of_revoked_keys_are_released() {
         let glossaries = Glossaries::new();
-        let add = |owner| glossaries.add(Client(owner), draft("a\tb"), &Stop::default());
+        let add = |owner| added(&glossaries, owner, "a\tb");
         let used = add(1).unwrap();
-        let memory = Arc::downgrade(&used);
+        let memory = Arc::downgrade(&used.dictionaries[0]);
         // More rotations of keys than there is room for if nothing were released.
         for owner in 1..=3 * MOST[0] as u64 / 5 {
             glossaries.keep_those_of([Client(owner)].into());
@@ -267,7 +500,7 @@ mod tests {
         assert!(glossaries.of(Client(1)).is_empty());
         assert_eq!(add(1).unwrap_err().kind, Kind::WrongKey);
         // A request that uses one goes on.
-        assert_eq!(used.entries[0].target, "b");
+        assert_eq!(terms(&used), [("a", "b")]);
         drop(used);
         assert!(memory.upgrade().is_none());
     }
@@ -277,7 +510,7 @@ mod tests {
         let glossaries = Glossaries::new();
         let term = "x".repeat(LONGEST - 8);
         let large: String = (0..500).map(|n| format!("{n}\t{term}\n")).collect();
-        let add = || glossaries.add(Client(1), draft(&large), &Stop::default());
+        let add = || added(&glossaries, 1, &large);
         let added: Vec<_> = std::iter::from_fn(|| add().ok()).collect();
         assert!((5..MOST[1]).contains(&added.len()), "{}", added.len());
         assert_eq!(add().unwrap_err().kind, Kind::Quota);

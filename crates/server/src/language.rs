@@ -95,6 +95,11 @@ impl Direction {
         let code = |code: &str| code.parse().ok().filter(|_| code.len() <= 3);
         Some(Self { source: code(source)?, target: code(target)? })
     }
+
+    /// True if these are the languages, whatever their regions.
+    pub(super) fn is_between(&self, source: &Language, target: &Language) -> bool {
+        self.source.base() == source.base() && self.target.base() == target.base()
+    }
 }
 
 /// The detected language of a text.

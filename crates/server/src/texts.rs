@@ -5,12 +5,12 @@ use std::sync::Arc;
 use attentive_decode::SearchChanges;
 use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, Translated, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
-use attentive_pipeline::{Candidate, Pipeline, Request, Translation};
+use attentive_pipeline::{Candidate, Glossed, Pipeline, Request, TranslateOptions, Translation};
 
 use super::answers::{Answers, ENOUGH, Merge, compute, grouped};
 use super::app::App;
 use super::desk::Stop;
-use super::glossaries::Terms;
+use super::glossaries::{Terms, placed};
 use super::limits::Limits;
 use super::models::Model;
 use super::problem::{Kind, Problem};
@@ -66,7 +66,7 @@ pub(super) struct Texts {
     pub(super) form: Form,
     /// The places where the texts are divided.
     pub(super) split: Split,
-    /// The constraints on the translations.
+    /// The terms that the translations must have.
     pub(super) terms: Option<Terms>,
     /// The number of alternative translations of each text.
     pub(super) alternatives: usize,
@@ -119,6 +119,9 @@ pub(super) struct Begun {
     model: Arc<Model>,
     client: Client,
     documents: Vec<Document>,
+    /// The segments with their terms, if there are any.
+    glossed: Vec<Glossed>,
+    options: TranslateOptions,
     alternatives: usize,
     answers: Answers<Translation>,
     /// The number of segments.
@@ -138,12 +141,13 @@ pub(super) async fn begin(
     let alternatives = texts.alternatives;
     let (reader, limits) = (Arc::clone(model), app.config.limits);
     let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
-    let (documents, sentences) = app.desk.ask(client, read).await?;
+    let Read { documents, sentences, glossed, options } = app.desk.ask(client, read).await?;
     let count = sentences.len();
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(send)?;
-    Ok(Begun { model: Arc::clone(model), client, documents, alternatives, answers, count })
+    let model = Arc::clone(model);
+    Ok(Begun { model, client, documents, glossed, options, alternatives, answers, count })
 }
 
 impl Begun {
@@ -157,8 +161,11 @@ impl Begun {
     /// # Errors
     /// A [`Problem`] if the model fails.
     pub(super) async fn finish(self, app: &App) -> Result<Done, Problem> {
-        let Self { model, client, documents, alternatives, answers, count } = self;
-        let found = answers.all(count).await?;
+        let Self { model, client, documents, glossed, options, alternatives, answers, count } = self;
+        let mut found = answers.all(count).await?;
+        if !glossed.is_empty() {
+            found = placed(&model, client, glossed, found, options).await?;
+        }
         let warnings = found.iter().flat_map(|one| &one.warnings);
         let warnings = warnings.map(|warning| warning.problem.clone()).collect();
         let translated = align(&model, client, &documents, found).await?;
@@ -184,13 +191,16 @@ pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Proble
     Ok(())
 }
 
-/// Reads the segments of `texts`, as documents and as sentences for `model`.
-fn read(
-    model: &Model,
-    texts: &Texts,
-    limits: &Limits,
-    stop: &Stop,
-) -> Result<(Vec<Document>, Sentences), Problem> {
+/// Texts as documents and as sentences for a model.
+struct Read {
+    documents: Vec<Document>,
+    sentences: Sentences,
+    glossed: Vec<Glossed>,
+    options: TranslateOptions,
+}
+
+/// Reads the segments of `texts` for `model`.
+fn read(model: &Model, texts: &Texts, limits: &Limits, stop: &Stop) -> Result<Read, Problem> {
     // A part that fits need not be divided further, so this ends the work.
     let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
     let how = model.pipeline().segmentation(texts.split);
@@ -203,22 +213,17 @@ fn read(
     stop.check()?;
     let segments = || documents.iter().flat_map(Document::segments);
     check_segments(segments().count(), limits)?;
-    let mut demanding = texts.terms.as_ref().map(Terms::demanding);
-    let request = |segment: &Segment| {
-        stop.check()?;
-        let mut request = Request::from(segment.text.clone());
-        if let Some(demanding) = &mut demanding {
-            request.demands = demanding.of(&segment.text)?;
-        }
-        Ok(request)
-    };
-    let requests = segments().map(request).collect::<Result<Vec<_>, Problem>>()?;
+    let of_segments = |terms: &Terms| terms.of(segments().map(|segment| &*segment.text), stop);
+    let glossed = texts.terms.as_ref().map_or(Ok(Vec::new()), of_segments)?;
+    let request = |segment: &Segment| Request::from(segment.text.clone());
+    let requests: Vec<Request> = segments().map(request).collect();
     let (decode, n_best) = (&model.pipeline().config().decode, 1 + texts.alternatives);
     // The model's own search, with a wider beam if more translations are requested than it finds.
     let options = SearchChanges::default().widened(decode, n_best).apply(decode, n_best, None);
-    let options = options.map_err(|error| Problem::invalid(&error))?.unscored();
-    let sentences = model.read(&requests, &options, limits)?;
-    Ok((documents, sentences))
+    let search = options.map_err(|error| Problem::invalid(&error))?.unscored();
+    let sentences = model.read(&requests, &search, limits)?;
+    let options = TranslateOptions { search, batch_size: decode.batch_size };
+    Ok(Read { documents, sentences, glossed, options })
 }
 
 /// The translations of each segment, with an alignment where the markup of the segment needs one and the

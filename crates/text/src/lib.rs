@@ -24,6 +24,7 @@ mod tests;
 mod tokenizer;
 mod tokenizers;
 mod unigram;
+mod word_characters;
 mod words;
 
 pub use contract::Sides;
@@ -38,4 +39,5 @@ pub use special::{MASK, SpecialTokens};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};
 pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizers::{Tokenizers, UnnamedTokenizers};
+pub use word_characters::is_in_word;
 pub use words::WordCache;

@@ -7,3 +7,4 @@ pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod serving;
 pub(crate) mod shell;
+pub(crate) mod toy;

@@ -7,7 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_document::{Divided, Segmentation, Sentence};
 use attentive_pipeline::documents::lost;
 use attentive_pipeline::{
-    Alignment, Pipeline, Place, Request, TranslateOptions, Translation, Warning, joined,
+    Alignment, Glossary, Pipeline, Place, Request, TranslateOptions, Translation, Warning, joined,
 };
 use rayon::prelude::*;
 
@@ -22,6 +22,7 @@ const BATCHES_PER_CHUNK: usize = 32;
 pub(super) struct Division {
     pub(super) options: TranslateOptions,
     pub(super) demands: Option<Demands>,
+    pub(super) glossary: Option<Glossary>,
     /// How lines are divided; `None` if each is translated as it is.
     pub(super) lines: Option<Segmentation>,
 }
@@ -56,7 +57,10 @@ impl Division {
         let (mut translations, alignments) = match (self.lines, &self.demands) {
             (Some(how), _) => self.by_sentences(pipeline, aligned, share, how)?,
             (None, None) => {
-                let found = pipeline.translate_from(first_line, lines, &self.options)?;
+                let mut found = pipeline.translate_from(first_line, lines, &self.options)?;
+                let placed = lines.iter().zip(first_line..);
+                let placed = placed.map(|(text, line)| (&**text, Place { line, sentence: 0 }));
+                self.apply_glossary(pipeline, placed, &mut found)?;
                 let alignments = align(pipeline, aligned, lines, &found)?;
                 (found, alignments.concat())
             }
@@ -76,6 +80,17 @@ impl Division {
         Ok(Translated { first_line, translations, alignments })
     }
 
+    fn apply_glossary<'a>(
+        &self,
+        pipeline: &Pipeline,
+        sentences: impl Iterator<Item = (&'a str, Place)>,
+        found: &mut [Translation],
+    ) -> Result<()> {
+        self.glossary
+            .as_ref()
+            .map_or(Ok(()), |glossary| pipeline.apply_glossary(glossary, sentences, found, &self.options))
+    }
+
     /// Translates the sentences of the lines, and joins the translations.
     fn by_sentences(
         &self,
@@ -92,6 +107,8 @@ impl Division {
             None => pipeline.translate_sentences(first_line, &requests, &self.options)?,
             Some(_) => pipeline.translate_requests(first_line, &requests, &self.options)?,
         };
+        let placed = requests.iter().filter_map(|one| Some((&*one.src, one.place?)));
+        self.apply_glossary(pipeline, placed, &mut found)?;
         let sources: Vec<&String> = requests.iter().map(|request| &request.src).collect();
         let alignments = align(pipeline, aligned, &sources, &found)?;
         pipeline.restore(&texts, &mut found)?;

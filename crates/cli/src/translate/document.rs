@@ -56,13 +56,14 @@ fn check(args: &Args) -> Result<()> {
 pub(super) fn translate(args: &Args, format: FileFormat, processes: &Processes) -> Result<Pipeline> {
     let dir = args.lines.model.dir()?;
     let (pipeline, options) = load(args, &dir, processes)?;
-    let others = args.ensemble.models().iter().chain([&dir]);
+    let glossary = args.glossary()?;
+    let others = args.ensemble.models().iter().chain(&args.glossary).chain([&dir]);
     let (source, mut out) = args.lines.open_whole(others)?;
     let how = pipeline.segmentation(Split::Sentences);
     let document = Document::file(&source, format, how, |text| pipeline.fits(text))?;
     let shown = args.lines.has_output();
     let working = shown.then(|| Working::shown(&pipeline, Some(document.segments().len())));
-    let (translated, warnings) = pipeline.translate_document(&document, &options)?;
+    let (translated, warnings) = pipeline.translate_document(&document, &options, glossary.as_ref())?;
     drop(working);
     match warnings.first() {
         Some(warning) if args.strict => return Err(refused(warning)),

@@ -16,7 +16,7 @@ use attentive_base::error::Result;
 use attentive_config::Task;
 use attentive_document::{Segmentation, Split};
 use attentive_model::engine::profile::profiled;
-use attentive_pipeline::{Pipeline, TranslateOptions};
+use attentive_pipeline::{Glossary, Pipeline, TranslateOptions};
 use attentive_processes::Processes;
 use attentive_train::device::of_process;
 
@@ -46,7 +46,8 @@ Examples:
   attentive translate runs/multi30k book.en --split-sentences > book.de
   attentive translate runs/multi30k film.en.srt --output film.de.srt
   attentive translate runs/multi30k in.en --prefix begun.de --no-repeat-ngram 3
-  attentive translate runs/multi30k in.en --constraints terms.tsv --beam-width 10
+  attentive translate runs/multi30k in.en --glossary terms.tsv
+  attentive translate runs/multi30k in.en --constraints phrases.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
   attentive translate runs/a in.en --with runs/b --with runs/c
   attentive translate runs/multi30k in.en --checkpoint 4000
@@ -84,11 +85,16 @@ Prefixes and constraints:
   Line n of these files belongs to line n of the input. A blank line asks for nothing; a prefix or phrase for a blank input \
 line is ignored, with a warning. A translation begins with its prefix, which counts in the score. The prefix is split into \
 tokens by itself, so a model with subwords may complete its last word.
-  Phrases are also split into tokens by themselves, so a model with subwords may continue their last word. A translation ends \
-only when it contains all phrases. The beam is shared among hypotheses that contain different numbers of phrases, so use a \
-beam width of 10 or more. A phrase that the vocabulary cannot spell, or that is longer than a translation may be, is an \
-error. If the search finds no translation with all phrases, the best unfinished one is written, and a warning names the \
-missing phrases.
+  A translation ends only when it contains all phrases as whole words. The beam is shared among hypotheses that contain \
+different numbers of phrases, so use a beam width of 10 or more. A phrase that the vocabulary cannot spell, or that is longer \
+than a translation may be, is left out, with a warning. If the search finds no translation with all phrases, the best \
+unfinished one is written, and a warning names the missing phrases. `--glossary` is better for terms: a phrase may stand \
+anywhere, also beside the word that it should replace.
+
+Glossaries:
+  A term of the glossary is found as whole words, in any case. Its translation takes the place of the words that render it, \
+unchanged: it is not inflected. A warning names a term that has no place, because the model translates it with no word of its \
+own or its vocabulary cannot spell it. A sentence with a term takes several times as long. docs/decoding.md says more.
 
 Profile:
   `--profile` does not change the translations. The times of the parts add up to the total, which includes loading the model; \
@@ -146,6 +152,10 @@ pub(super) struct Args {
     /// tabs.
     #[arg(long, value_name = "FILE")]
     constraints: Option<PathBuf>,
+    /// Translate the terms of this file as it says: on each line a term, a tab and its translation; or a
+    /// comma, in a file whose name ends in `.csv`. A term alone stays as it is.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "constraints"])]
+    glossary: Option<PathBuf>,
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
     token_scores: bool,
@@ -171,6 +181,10 @@ pub(super) struct Args {
 impl Args {
     fn options(&self, pipeline: &Pipeline) -> Result<TranslateOptions> {
         self.search.options(pipeline.config(), self.n_best.get(), self.sampling.sampling()?)
+    }
+
+    fn glossary(&self) -> Result<Option<Glossary>> {
+        self.glossary.as_deref().map(Glossary::read).transpose()
     }
 
     fn style(&self) -> Style {
@@ -210,8 +224,9 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let (pipeline, options) = processes.agree(doing, load(args, &dir, processes))?;
     let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
+    let glossary = processes.agree(doing, args.glossary())?;
     processes.require_same("the model", &fingerprint(&dir))?;
-    let others = args.prefix.iter().chain(&args.constraints);
+    let others = args.prefix.iter().chain(&args.constraints).chain(&args.glossary);
     let others = others.chain(args.ensemble.models()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
@@ -231,7 +246,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let split = if args.split_sentences { Split::Sentences } else { Split::Nowhere };
     let how = Segmentation { keep_placeables: args.keep_placeables, ..pipeline.segmentation(split) };
     let lines = (args.split_sentences || args.keep_placeables).then_some(how);
-    let division = Division { options, demands, lines };
+    let division = Division { options, demands, glossary, lines };
     division.translate_lines(&mut shared, writer)?;
     Ok(pipeline)
 }

@@ -15,7 +15,7 @@ fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) ->
     Sentence {
         src: src.to_vec(),
         prefix: prefix.to_vec(),
-        constraints: constraints.iter().map(|phrase| phrase.to_vec()).collect(),
+        constraints: constraints.iter().map(|phrase| phrase.to_vec().into()).collect(),
         stream: 0,
     }
 }

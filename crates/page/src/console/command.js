@@ -5,8 +5,8 @@ const LONGEST = 4000; // Characters of a text that stands in a command; longer o
 const requests = {
   translate: ({ name }, text) =>
     isFile()
-      ? ["api/translate_file", { model: name, name: settings.file, text }]
-      : ["api/translate", { model: name, text, ...beamOption() }],
+      ? ["api/translate_file", { model: name, name: settings.file, text, ...withTerms(panels[0]) }]
+      : ["api/translate", { model: name, text, ...beamOption(), ...withTerms(panels[0]) }],
   generate: ({ name }, text) => ["api/generate", { model: name, prompt: text, ...generateOptions() }],
   fill: ({ name }, text) => ["api/fill", { model: name, text, count: CANDIDATES }],
   tag: ({ name }, text) => ["api/tag", { model: name, text }],
@@ -43,9 +43,6 @@ function showCommand() {
   const hints = [];
   if (sessionStorage.getItem(KEY)) {
     hints.push("Put your API key into the variable KEY.");
-  }
-  if (model.task === "translate" && presentTerms().terms.length) {
-    hints.push("The command leaves out the terms: this page sends them with each sentence, as “phrases”.");
   }
   element("command-hint").textContent = hints.join(" ");
 }

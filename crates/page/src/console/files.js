@@ -96,7 +96,7 @@ async function translateFile(panel, signal) {
   const name = settings.file;
   panel.status.textContent = `Translating ${name} …`;
   panel.parts = [];
-  const { text, warnings } = await ask("api/translate_file", { model: panel.model.name, name, text: fileText() }, signal);
+  const { text, warnings } = await ask("api/translate_file", { model: panel.model.name, name, text: fileText(), ...withTerms(panel) }, signal);
   panel.file = text;
   panel.result.replaceChildren(make("div", { class: "text file", dir: "auto", lang: panel.model.target ?? "" }, shown(text)));
   if (isFirst(panel)) {

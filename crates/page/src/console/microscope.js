@@ -94,8 +94,7 @@ function showPlace(panel, chosen) {
 
 async function lookInto(panel, signal, sentence, anew) {
   const { source, prefix = [] } = sentence;
-  const phrases = prefix.length ? [] : phrasesFor(panel, source);
-  const demands = { ...(prefix.length ? { prefix_tokens: prefix } : {}), ...(phrases.length ? { phrases } : {}) };
+  const demands = prefix.length ? { prefix_tokens: prefix } : withTerms(panel, source);
   const request = { model: panel.model.name, text: source, ...WHOLE, ...translateOptions(panel.model), ...demands };
   const { results } = await ask("api/translate", request, signal);
   const { translations } = results[0];

@@ -1,15 +1,15 @@
-// Terms: phrases that a translation must contain where the text contains a given phrase.
+// Terms: words of the text with the translations that they must have.
 
 const BARE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u; // Written without blanks.
 
-// The user's terms as { terms, problem }; a term is { pattern, target }.
+// The user's terms as { terms, problem }; a term is { source, pattern, target }.
 function readTerms(text) {
   const terms = [];
   const wrong = [];
   text.split("\n").forEach((line, at) => {
     const [source, target] = line.split(/=|\t/).map((side) => side.trim());
     if (source && target && line.split(/=|\t/).length === 2) {
-      terms.push({ pattern: patternOf(source.normalize("NFC")), target });
+      terms.push({ source, pattern: patternOf(source.normalize("NFC")), target });
     } else if (line.trim()) {
       wrong.push(at + 1);
     }
@@ -35,11 +35,18 @@ function presentTerms() {
   return read;
 }
 
-// The phrases that a translation of `source` by `panel` must contain: terms are in the language of the first panel.
-function phrasesFor(panel, source) {
+// The terms with their translations into the language of `panel`, if it is that of the first panel; those in `source` alone, if it
+// is given.
+function termsFor(panel, source) {
   const terms = panel.model.target === panels[0].model.target ? presentTerms().terms : [];
-  const needed = terms.filter(({ pattern }) => pattern.test(source.normalize("NFC")));
-  return [...new Set(needed.map(({ target }) => target))];
+  const found = source === undefined ? terms : terms.filter(({ pattern }) => pattern.test(source.normalize("NFC")));
+  return Object.fromEntries(found.map(({ source, target }) => [source, target]));
+}
+
+// The field of a request with these terms, if there are any.
+function withTerms(panel, source) {
+  const terms = termsFor(panel, source);
+  return Object.keys(terms).length ? { terms } : {};
 }
 
 function showTerms() {
@@ -48,58 +55,43 @@ function showTerms() {
   element("terms-count").textContent = terms.length ? `(${terms.length})` : "";
 }
 
-// Translates those sentences of `panel` again whose translations lack a term, together where they need the same terms.
+// Translates those sentences of `panel` again whose translations lack a term, together where they have the same terms.
 async function applyTerms(panel, signal) {
   const groups = new Map();
   for (const { sentence } of sentencesIn(panel)) {
-    const { source, plain, meant = "[]" } = sentence;
-    const phrases = phrasesFor(panel, source);
-    const needed = JSON.stringify(phrases.some((phrase) => !plain.includes(phrase)) ? phrases : []);
+    const { source, plain, meant = "{}" } = sentence;
+    const terms = termsFor(panel, source);
+    const lacks = Object.values(terms).some((target) => !plain.includes(target));
+    const needed = JSON.stringify(lacks ? terms : {});
     if (needed === meant) {
       continue;
     }
-    if (needed === "[]") {
-      sentence.meant = needed;
+    if (needed === "{}") {
+      Object.assign(sentence, { meant: needed, notes: [] });
       retell(panel, sentence, plain);
     } else {
       groups.set(needed, (groups.get(needed) ?? new Set()).add(sentence));
     }
   }
   for (const [needed, sentences] of groups) {
-    await demand(panel, signal, needed, [...sentences]);
-  }
-}
-
-// Translates `sentences` with the phrases `needed`. If this is impossible, it is reported, and the translation is kept.
-async function demand(panel, signal, needed, sentences) {
-  for (let at = 0; at < sentences.length; at += TOGETHER) {
-    const some = sentences.slice(at, at + TOGETHER);
-    const request = { model: panel.model.name, text: some.map(({ source }) => source), phrases: JSON.parse(needed), ...WHOLE, ...beamOption() };
-    try {
-      const { results } = await ask("api/translate", request, signal);
-      some.forEach((sentence, at) => {
-        retell(panel, sentence, results[at].translations[0].text);
-        sentence.meant = needed;
-      });
-    } catch (error) {
-      if (error.status !== 422) {
-        throw error;
-      }
-      panel.problem.textContent = error.message;
-      // One of the sentences may be the cause.
-      for (const sentence of some.length > 1 ? some : []) {
-        await demand(panel, signal, needed, [sentence]);
-      }
-    }
+    await translateWith(panel, signal, needed, [...sentences]);
   }
 }
 
 const TOGETHER = 8; // Sentences with the same terms in a request.
 
-const lacking = (panel, { source, translation }) => phrasesFor(panel, source).filter((phrase) => !translation.includes(phrase));
-
-// The message about terms that translations of `panel` do not contain.
-function missingTerms(panel) {
-  const missing = new Set(sentencesIn(panel).flatMap(({ sentence }) => lacking(panel, sentence)));
-  return [...missing].map((phrase) => `Not every sentence could be translated with the term “${phrase}”.`);
+// Translates `sentences` with the terms `needed`.
+async function translateWith(panel, signal, needed, sentences) {
+  for (let at = 0; at < sentences.length; at += TOGETHER) {
+    const some = sentences.slice(at, at + TOGETHER);
+    const request = { model: panel.model.name, text: some.map(({ source }) => source), terms: JSON.parse(needed), ...WHOLE, ...beamOption() };
+    const { results } = await ask("api/translate", request, signal);
+    some.forEach((sentence, at) => {
+      retell(panel, sentence, results[at].translations[0].text);
+      Object.assign(sentence, { meant: needed, notes: results[at].warnings });
+    });
+  }
 }
+
+// What was said about terms in the sentences of `panel`.
+const termNotes = (panel) => [...new Set(sentencesIn(panel).flatMap(({ sentence }) => sentence.notes ?? []))];

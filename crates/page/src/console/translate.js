@@ -107,7 +107,7 @@ const FEW = 3; // Warnings that are shown unfolded.
 const MOST_WARNINGS = 100;
 
 function warnOfTranslation(panel) {
-  tellWarnings(panel, [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...missingTerms(panel)]);
+  tellWarnings(panel, [...panel.parts.flatMap(({ found }) => found?.warnings ?? []), ...termNotes(panel)]);
 }
 
 function tellWarnings(panel, all) {

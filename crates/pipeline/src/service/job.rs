@@ -86,9 +86,9 @@ impl Cost {
     fn of_sentence(read: &Read, options: &SearchOptions) -> Self {
         /// The number of tokens of phrases that cost as much as one more pass over the hypotheses.
         const PHRASES: usize = 16;
-        let (src, terms) = (read.source.ids.len(), &read.terms);
-        let phrases: usize = terms.constraints.iter().map(Vec::len).sum();
-        let positions = 2 * src + terms.prefix.len() + phrases;
+        let (src, required) = (read.source.ids.len(), &read.required);
+        let phrases: usize = required.constraints.iter().map(|phrase| phrase.tokens.len()).sum();
+        let positions = 2 * src + required.prefix.len() + phrases;
         Self { rows: options.strategy.rows(), positions: positions.saturating_mul(1 + phrases / PHRASES) }
     }
 }

@@ -186,8 +186,8 @@ impl<'p> Worker<'p> {
         let read = &sought.job.read;
         let sentence = Sentence {
             src: read.source.ids.clone(),
-            prefix: read.terms.prefix.clone(),
-            constraints: read.terms.constraints.clone(),
+            prefix: read.required.prefix.clone(),
+            constraints: read.required.constraints.clone(),
             stream: read.place.stream(),
         };
         let mut offered = (sought, sentence);

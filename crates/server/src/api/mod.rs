@@ -43,7 +43,7 @@ impl Api {
         let first = path.split('/').nth(1).unwrap_or_default();
         match first {
             "v1" => Self::OpenAi,
-            "v2" => Self::DeepL,
+            "v2" | "v3" => Self::DeepL,
             "api" => Self::Own,
             "" | "openapi.json" => Self::Console,
             "livez" | "readyz" | "metrics" | "health" => Self::Operation,

@@ -1,17 +1,22 @@
-//! The constraints on the translations of a request that come from a glossary.
+//! The terms of a glossary in the texts of a request.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use attentive_base::count::count;
-use attentive_pipeline::{Demands, Strictness};
+use attentive_pipeline::service::{Admission, Client};
+use attentive_pipeline::{
+    Entry, Glossary, Glossed, Pipeline, Place, TranslateOptions, Translation, Unplaced,
+};
 
-use super::Glossary;
-use crate::app::{Shared, at_most};
+use crate::answers::{ENOUGH, compute, grouped};
+use crate::app::{Shared, Strings, at_most};
+use crate::desk::Stop;
+use crate::models::Model;
 use crate::problem::{Kind, Problem};
 use crate::visit::Visit;
 
-/// The terms of a glossary for the texts of a request.
+/// The terms for the texts of a request.
 #[derive(Clone)]
 pub(crate) struct Terms {
     pub(crate) glossary: Arc<Glossary>,
@@ -19,52 +24,101 @@ pub(crate) struct Terms {
     pub(crate) visit: Visit,
 }
 
-/// Finds terms in sentences. Sentences with the same terms share their constraints.
-pub(crate) struct Demanding<'a> {
-    terms: &'a Terms,
-    known: HashMap<Vec<usize>, Arc<Demands>>,
-    /// The number of characters of all constraints.
-    characters: usize,
-}
-
 impl Terms {
-    pub(crate) fn demanding(&self) -> Demanding<'_> {
-        Demanding { terms: self, known: HashMap::new(), characters: 0 }
-    }
-}
-
-impl Demanding<'_> {
-    /// The constraints on the translation of `sentence`.
+    /// The terms of a request and their translations; `None` if there are none.
     ///
     /// # Errors
-    /// A [`Problem`] for too many terms, or too many characters in total.
-    pub(crate) fn of(&mut self, sentence: &str) -> Result<Arc<Demands>, Problem> {
-        let Terms { glossary, app, visit } = self.terms;
-        let found = glossary.finder.find(sentence);
-        if let Some(known) = self.known.get(&found) {
-            return Ok(Arc::clone(known));
+    /// A [`Problem`] for too many terms, and for one that cannot be read.
+    pub(crate) fn given(
+        terms: &HashMap<String, String>,
+        app: &Shared,
+        visit: &Visit,
+    ) -> Result<Option<Self>, Problem> {
+        if terms.is_empty() {
+            return Ok(None);
         }
-        let limits = &app.config.limits;
-        if found.len() > limits.phrases {
-            let (found, most) = (found.len(), limits.phrases);
-            let problem = format!("a sentence contains {found} terms of the glossary; {}", at_most(most));
-            return Err(Problem::new(Kind::TooLarge, problem));
+        let sides = terms.iter().map(|(source, target)| source.clone() + target);
+        let sides: Vec<String> = sides.collect();
+        let strings = Strings { field: "terms", strings: &sides, most: app.config.limits.phrases };
+        app.admit_with::<&str>(visit, "terms", &[], &[strings])?;
+        let mut glossary = Glossary::default();
+        for (source, target) in terms {
+            let added = Entry::new(source, target).and_then(|entry| glossary.insert(entry));
+            added.map_err(|problem| Problem::field("terms", format!("the term `{source}` {problem}")))?;
         }
-        let phrases = || found.iter().map(|&entry| &glossary.entries[entry].target);
-        let characters = phrases().map(|phrase| phrase.chars().count()).sum();
-        self.characters += characters;
-        if self.characters > limits.characters {
-            let most = count(limits.characters, "character");
-            let problem = format!("the terms of the glossary in the texts have more than {most}");
-            return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
-        }
-        visit.carried.grow(characters)?;
-        let demands = Arc::new(Demands {
-            phrases: phrases().cloned().collect(),
-            strictness: Strictness::Lenient,
-            ..Demands::default()
-        });
-        self.known.insert(found, Arc::clone(&demands));
-        Ok(demands)
+        Ok(Some(Self { glossary: Arc::new(glossary), app: Arc::clone(app), visit: visit.clone() }))
     }
+
+    /// The terms in `sentences`.
+    ///
+    /// # Errors
+    /// A [`Problem`] for too many terms in a sentence, or too many characters of all terms.
+    pub(crate) fn of<'a>(
+        &self,
+        sentences: impl Iterator<Item = &'a str>,
+        stop: &Stop,
+    ) -> Result<Vec<Glossed>, Problem> {
+        let Self { glossary, app, visit } = self;
+        let limits = &app.config.limits;
+        let (mut characters, mut known) = (0, HashSet::new());
+        let mut found = Vec::new();
+        for sentence in sentences {
+            stop.check()?;
+            let mut glossed = glossary.find(sentence);
+            if glossed.terms.is_empty() {
+                glossed.text = String::new();
+            }
+            if glossed.terms.len() > limits.phrases {
+                let (found, most) = (glossed.terms.len(), limits.phrases);
+                let problem = format!("a sentence contains {found} terms of the glossary; {}", at_most(most));
+                return Err(Problem::new(Kind::TooLarge, problem));
+            }
+            // Sentences share the translations of their terms.
+            let new = glossed.terms.iter().filter(|term| known.insert(Arc::as_ptr(&term.target)));
+            let more: usize = new.map(|term| term.target.chars().count()).sum();
+            characters += more;
+            if characters > limits.characters {
+                let most = count(limits.characters, "character");
+                let problem = format!("the terms of the glossary in the texts have more than {most}");
+                return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
+            }
+            visit.carried.grow(more + glossed.text.chars().count())?;
+            found.push(glossed);
+        }
+        Ok(found)
+    }
+}
+
+/// The translations `found` of sentences with the terms `glossed`, which are put in their places.
+///
+/// # Errors
+/// A [`Problem`] if the model fails.
+pub(crate) async fn placed(
+    model: &Arc<Model>,
+    client: Client,
+    glossed: Vec<Glossed>,
+    found: Vec<Translation>,
+    options: TranslateOptions,
+) -> Result<Vec<Translation>, Problem> {
+    /// About the number of times that a sentence is read or translated for a term.
+    const TIMES: usize = 16;
+    if glossed.iter().all(|one| one.terms.is_empty()) {
+        return Ok(found);
+    }
+    let positions = |(glossed, found): &(Glossed, Translation)| {
+        let lens = found.hypotheses.iter().map(|one| one.tokens.len());
+        TIMES * glossed.terms.len() * lens.sum::<usize>()
+    };
+    let place = move |pipeline: &Pipeline, group: Vec<(Glossed, Translation)>| {
+        let (glossed, mut found): (Vec<Glossed>, Vec<Translation>) = group.into_iter().unzip();
+        let place = Place { line: 1, sentence: 0 };
+        let unplaced: Vec<_> = glossed.iter().map(|glossed| Unplaced { glossed, place }).collect();
+        pipeline.place_terms(&unplaced, &mut found, &options)?;
+        Ok(found)
+    };
+    let chunks = grouped(ENOUGH, glossed.into_iter().zip(found), positions, |group| {
+        move |pipeline: &Pipeline| place(pipeline, group)
+    });
+    let placed: Vec<Vec<_>> = compute(model, client, Admission::Further, chunks).await?;
+    Ok(placed.into_iter().flatten().collect())
 }

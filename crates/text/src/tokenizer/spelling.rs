@@ -5,6 +5,7 @@ use attentive_base::error::{Error, Result};
 use tokenizers::decoders::DecoderWrapper;
 
 use super::{Tokenizer, UNKNOWN_SPELLING, UNREACHABLE, WORD_MARK};
+use crate::is_in_word;
 
 /// The way in which a token is joined to the preceding text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,25 @@ impl Tokenizer {
                 None => (token, Joint::None),
             },
         }
+    }
+
+    /// Returns the tokens that continue the word before them: those that begin with a character of a word,
+    /// without a space before it; see [`is_in_word`].
+    pub fn continuations(&self) -> Vec<TokenId> {
+        let continues = |&id: &TokenId| {
+            if self.is_special(id) {
+                return false;
+            }
+            match self.piece(id) {
+                (_, Joint::Blank) => false,
+                (piece, Joint::None) => self.is_byte(id) || piece.starts_with(is_in_word),
+                // The token may be part of a character.
+                (_, Joint::Plain) => self.decode(&[id]).is_ok_and(|text| {
+                    text.starts_with(|c| c == char::REPLACEMENT_CHARACTER || is_in_word(c))
+                }),
+            }
+        };
+        (0..self.vocab_size as TokenId).filter(continues).collect()
     }
 
     /// Returns true if tokens are subwords, with a mark on the first one of each word.

@@ -178,3 +178,17 @@ fn duplicate_ids_are_refused_with_both_tokens() {
         }
     }
 }
+
+#[test]
+fn continuations_are_tokens_within_words() {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram, TokenizerKind::Word, TokenizerKind::Char] {
+        let tokenizer = tokenizer(kind);
+        let continuations = tokenizer.continuations();
+        for id in tokenizer.encode(TEXT).expect("text") {
+            let (piece, joint) = tokenizer.piece(id);
+            let within = joint != Joint::Blank && piece.starts_with(char::is_alphabetic);
+            assert_eq!(continuations.contains(&id), within, "{kind:?}: {piece}");
+        }
+        assert!(!continuations.contains(&tokenizer.special().eos));
+    }
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use attentive_pipeline::service::Client;
+use attentive_pipeline::{self as pipeline, GlossaryFormat};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
@@ -18,9 +19,9 @@ use crate::api::{Id, reply, warned, with_status};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
-use crate::glossaries::{Draft, Format, Glossary};
+use crate::glossaries::{Dictionary, Draft, Glossary};
 use crate::language::{Direction, Language};
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::visit::Visit;
 
 pub(super) fn routes() -> OpenApiRouter<Shared> {
@@ -51,31 +52,39 @@ struct Create {
     others: Ignored,
 }
 
-impl Create {
-    /// The description of the new glossary.
-    ///
-    /// # Errors
-    /// A [`Problem`] for languages between which no model translates, and for an unknown format.
-    fn draft(self, app: &App) -> Result<Draft, Problem> {
-        let direction = Direction {
-            source: language("source_lang", &self.source_lang)?,
-            target: language("target_lang", &self.target_lang)?,
-        };
-        if app.models.translating(&direction.source, &direction.target).is_none() {
-            let problem = "Unsupported glossary source and target language pair";
-            let hint = "`GET /v2/glossary-language-pairs` lists them";
-            return Err(Problem::field("target_lang", problem).hint(hint));
-        }
-        let format = match self.entries_format.as_deref() {
-            None | Some("tsv") => Format::Tsv,
-            Some("csv") => Format::Csv,
-            Some(_) => {
-                let problem = "Value for 'entries_format' not supported.";
-                return Err(Problem::field("entries_format", problem).hint("use `tsv` or `csv`"));
-            }
-        };
-        Ok(Draft { name: self.name, direction, format, entries: self.entries })
+/// The languages and entries of a new dictionary.
+///
+/// # Errors
+/// A [`Problem`] for languages between which no model translates, and for an unknown format.
+pub(super) fn draft(
+    app: &App,
+    [source, target]: [&str; 2],
+    entries: String,
+    format: Option<&str>,
+) -> Result<Draft, Problem> {
+    let direction =
+        Direction { source: language("source_lang", source)?, target: language("target_lang", target)? };
+    if app.models.translating(&direction.source, &direction.target).is_none() {
+        let problem = "Unsupported glossary source and target language pair";
+        let hint = "`GET /v2/glossary-language-pairs` lists them";
+        return Err(Problem::field("target_lang", problem).hint(hint));
     }
+    let format = match format {
+        None | Some("tsv") => GlossaryFormat::Tsv,
+        Some("csv") => GlossaryFormat::Csv,
+        Some(_) => {
+            let problem = "Value for 'entries_format' not supported.";
+            return Err(Problem::field("entries_format", problem).hint("use `tsv` or `csv`"));
+        }
+    };
+    Ok(Draft { direction, format, entries })
+}
+
+/// The entries of a dictionary, one on each line: a term, a tab, and its translation.
+pub(super) fn tsv(dictionary: &Dictionary) -> String {
+    let entries = dictionary.terms.entries().iter();
+    let lines = entries.map(|one| format!("{}\t{}", one.source, one.target));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Creates a glossary, which lasts until it is deleted or the server is stopped.
@@ -89,11 +98,12 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
     let owner = app.owner(client);
     let ignored = Vec::from_iter(asked.others.warning(&[]));
-    let draft = asked.draft(&app)?;
+    let languages = [&*asked.source_lang, &*asked.target_lang];
+    let draft = draft(&app, languages, asked.entries, asked.entries_format.as_deref())?;
     let store = Arc::clone(&app);
-    let add = move |stop: &Stop| store.glossaries.add(owner, draft, stop);
+    let add = move |stop: &Stop| store.glossaries.add(owner, asked.name, vec![draft], stop);
     let glossary = app.desk.ask(client, add).await?;
-    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &ignored))
+    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)?), &ignored))
 }
 
 /// Lists the glossaries.
@@ -102,7 +112,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
 async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     let all = app.glossaries.of(owner);
-    let all: Vec<Value> = all.iter().map(|one| described(one)).collect();
+    let all: Vec<Value> = all.iter().filter_map(|one| described(one).ok()).collect();
     Ok(reply(&json!({"glossaries": all})))
 }
 
@@ -112,7 +122,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
-    Ok(reply(&described(&*app.glossaries.get(owner, &id)?)))
+    Ok(reply(&described(&*app.glossaries.get(owner, &id)?)?))
 }
 
 /// Deletes a glossary.
@@ -133,11 +143,8 @@ async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
 async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let glossary = app.glossaries.get(owner, &id)?;
-    let write = move |_: &Stop| {
-        let entries = glossary.entries.iter();
-        let lines = entries.map(|one| format!("{}\t{}", one.source, one.target));
-        Ok(lines.collect::<Vec<_>>().join("\n"))
-    };
+    let dictionary = Arc::clone(only(&glossary)?);
+    let write = move |_: &Stop| Ok(tsv(&dictionary));
     let text = app.desk.ask(client, write).await?;
     let kind = "text/tab-separated-values; charset=UTF-8";
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
@@ -159,7 +166,7 @@ async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, 
     Ok(reply(&json!({"supported_languages": pairs})))
 }
 
-/// The glossary of `owner` with this `id`, for texts of these languages.
+/// The terms of the glossary of `owner` with this `id`, for texts of these languages.
 ///
 /// # Errors
 /// A [`Problem`] if there is none, or it has other languages.
@@ -169,35 +176,52 @@ pub(super) fn fitting(
     id: &str,
     source: Option<&Language>,
     target: &Language,
-) -> Result<Arc<Glossary>, Problem> {
+) -> Result<Arc<pipeline::Glossary>, Problem> {
     let Some(source) = source else {
         let problem = "Use of a glossary requires the source_lang parameter to be specified";
         return Err(Problem::field("source_lang", problem));
     };
     let glossary = app.glossaries.get(owner, id)?;
-    let Direction { source: from, target: to } = &glossary.direction;
-    if from.base() == source.base() && to.base() == target.base() {
-        return Ok(glossary);
+    if let Some(dictionary) = glossary.dictionary(source, target) {
+        return Ok(Arc::clone(&dictionary.terms));
     }
-    let problem = format!("The glossary is for {from} to {to}, the texts are for {source} to {target}.");
+    let pairs = glossary.dictionaries.iter().map(|one| &one.direction);
+    let pairs: Vec<String> = pairs.map(|one| format!("{} to {}", one.source, one.target)).collect();
+    let pairs = if pairs.is_empty() { "no languages".to_owned() } else { pairs.join(", ") };
+    let problem = format!("The glossary is for {pairs}, the texts are for {source} to {target}.");
     Err(Problem::field("glossary_id", problem))
 }
 
+/// The only dictionary of a glossary.
+///
+/// # Errors
+/// A [`Problem`] for a glossary of several pairs of languages, which version 2 does not know.
+fn only(glossary: &Glossary) -> Result<&Arc<Dictionary>, Problem> {
+    match &glossary.dictionaries[..] {
+        [one] => Ok(one),
+        _ => {
+            let problem = "the glossary has not exactly one pair of languages, as those of version 2 have";
+            let hint = format!("ask for `/v3/glossaries/{}`", glossary.id);
+            Err(Problem::new(Kind::NoGlossary, problem).hint(hint))
+        }
+    }
+}
+
 /// The client, and the owner of the glossaries that it can access.
-fn who(app: &App, request: &Request) -> Result<(Client, Client), Problem> {
+pub(super) fn who(app: &App, request: &Request) -> Result<(Client, Client), Problem> {
     let client = app.client(request.headers(), None, &Visit::of(request)?)?;
     Ok((client, app.owner(client)))
 }
 
-fn described(glossary: &Glossary) -> Value {
-    let Direction { source, target } = &glossary.direction;
-    json!({
+fn described(glossary: &Glossary) -> Result<Value, Problem> {
+    let Dictionary { direction: Direction { source, target }, terms, .. } = &**only(glossary)?;
+    Ok(json!({
         "glossary_id": glossary.id,
         "name": glossary.name,
         "ready": true,
         "source_lang": source.code(),
         "target_lang": target.code(),
         "creation_time": glossary.created,
-        "entry_count": glossary.entries.len(),
-    })
+        "entry_count": terms.entries().len(),
+    }))
 }

@@ -1,5 +1,6 @@
 //! The API of DeepL, version 2 (developers.deepl.com).
 
+mod dictionaries;
 mod documents;
 mod glossaries;
 
@@ -37,6 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(get_languages, post_languages))
         .routes(routes!(get_usage, post_usage))
         .merge(glossaries::routes())
+        .merge(dictionaries::routes())
         .merge(documents::routes())
 }
 

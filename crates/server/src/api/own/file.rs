@@ -1,5 +1,6 @@
 //! Translation of files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use attentive_config::Task;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::reply;
 use crate::app::Shared;
 use crate::body::json;
+use crate::glossaries::Terms;
 use crate::models::Model;
 use crate::problem::Problem;
 use crate::texts::{Texts, translate};
@@ -26,6 +28,9 @@ pub(super) struct TranslateFile {
     name: String,
     /// The content of the file.
     text: String,
+    /// Terms and the translations that take the place of what translates them.
+    #[serde(default)]
+    terms: HashMap<String, String>,
 }
 
 /// A translated file.
@@ -46,13 +51,14 @@ pub(super) struct TranslatedFile {
 pub(super) async fn post_file(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let TranslateFile { model, name, text } = json(request, &app).await?;
+    let TranslateFile { model, name, text, terms } = json(request, &app).await?;
     let translates = |model: &Model| model.task() == Task::Translate;
     let model: Arc<Model> = app.models.choose(model.as_deref(), "translate", translates)?;
     let format = format_of("name", &name)?;
     let texts = vec![text];
     app.admit(&visit, "text", &texts)?;
-    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
+    let terms = Terms::given(&terms, &app, &visit)?;
+    let done = translate(&app, &model, client, Texts::of_file(texts, format, terms)).await?;
     let (text, warnings) = done.into_first();
     Ok(reply(&TranslatedFile { model: model.name().to_owned(), name, text, warnings }))
 }

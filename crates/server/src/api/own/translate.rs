@@ -1,12 +1,13 @@
 //! Translations with all details.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use attentive_config::Task;
 use attentive_decode::SearchOptions;
 use attentive_document::{Segmentation, Split};
 use attentive_pipeline::service::Service;
-use attentive_pipeline::{Demands, Pipeline, Prefix};
+use attentive_pipeline::{Demands, Pipeline, Prefix, TranslateOptions};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::body::json;
 use crate::desk::Stop;
 use crate::divided::Divided;
 use crate::fields::{Fields, Object, SamplingObject, SearchFields};
+use crate::glossaries::Terms;
 use crate::limits::Limits;
 use crate::models::Model;
 use crate::problem::Problem;
@@ -51,6 +53,10 @@ pub(super) struct Translate {
     /// Phrases that each translation must contain; each text must then be a single sentence.
     #[serde(default)]
     phrases: Vec<String>,
+    /// Terms and the translations that take the place of what translates them. Not with `prefix`,
+    /// `prefix_tokens` or `phrases`.
+    #[serde(default)]
+    terms: HashMap<String, String>,
     /// Samples translations instead of searching for the most likely ones.
     sampling: Option<SamplingObject>,
     /// Whether to return word alignments.
@@ -88,12 +94,21 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
     let (texts, demands) = asked.take_texts()?;
-    app.admit_with(&visit, "text", &texts, &strings(&demands, &app.config.limits))?;
+    let [prefix, phrases] = strings(&demands, &app.config.limits);
+    asked.check_terms(&demands)?;
+    app.admit_with(&visit, "text", &texts, &[prefix, phrases])?;
+    let terms = Terms::given(&asked.terms, &app, &visit)?;
     let (reader, how) = (Arc::clone(&model), asked.segmentation(model.pipeline(), &demands)?);
     let limits = app.config.limits;
     let read = move |stop: &Stop| {
         let most = limits.most_texts();
-        let divided = Divided::read(&reader, texts, how, demands, most, stop)?;
+        let mut divided = Divided::read(&reader, texts, how, demands, most, stop)?;
+        if let Some(terms) = terms {
+            for text in &mut divided.texts {
+                let sentences = text.divided.sentences().iter().map(|one| &*one.text);
+                text.glossed = terms.of(sentences, stop)?;
+            }
+        }
         let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided, sentences))
     };
@@ -102,7 +117,9 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
     let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(send)?;
-    let asker = Asker { app: Arc::clone(&app), model, client, alignments: asked.alignments };
+    let batch_size = model.pipeline().config().decode.batch_size;
+    let options = TranslateOptions { search: options, batch_size };
+    let asker = Asker { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
     if asked.stream {
         let events = Events::new(asker, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
@@ -146,6 +163,15 @@ impl Translate {
         let split = if self.split_sentences { Split::Sentences } else { Split::Nowhere };
         let how = Segmentation { keep_placeables, ..pipeline.segmentation(split) };
         Ok((self.split_sentences || keep_placeables).then_some(how))
+    }
+
+    /// Refuses terms along with constraints.
+    fn check_terms(&self, demands: &Demands) -> Result<(), Problem> {
+        if self.terms.is_empty() || demands.is_blank() {
+            return Ok(());
+        }
+        let problem = "`terms` are not possible with `prefix`, `prefix_tokens` or `phrases`";
+        Err(Problem::field("terms", problem))
     }
 
     /// The texts, and the constraints on their translations.

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use attentive_pipeline::documents::lost;
 use attentive_pipeline::service::{Admission, Client};
-use attentive_pipeline::{Alignment, Candidate, CandidateAnswer, Pipeline, Translation, joined};
+use attentive_pipeline::{
+    Alignment, Candidate, CandidateAnswer, Glossed, Pipeline, TranslateOptions, Translation, joined,
+};
 use axum::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
@@ -16,6 +18,7 @@ use crate::app::Shared;
 use crate::desk::Stop;
 use crate::divided::{Text, restored, sentences};
 use crate::fields::CandidateObject;
+use crate::glossaries::placed;
 use crate::models::Model;
 use crate::problem::Problem;
 use crate::sse::{Telling, named};
@@ -56,6 +59,7 @@ pub(super) struct Asker {
     pub(super) model: Arc<Model>,
     pub(super) client: Client,
     pub(super) alignments: bool,
+    pub(super) options: TranslateOptions,
 }
 
 /// The translations of a sentence, and an alignment for each of them if alignments are requested.
@@ -66,10 +70,15 @@ impl Asker {
     /// its results.
     pub(super) async fn describe<T: Send + 'static>(
         &self,
-        texts: Vec<Text>,
-        found: Vec<Translation>,
+        mut texts: Vec<Text>,
+        mut found: Vec<Translation>,
         write: impl FnOnce(Vec<Found>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        let glossed = texts.iter_mut().flat_map(|text| std::mem::take(&mut text.glossed));
+        let glossed: Vec<Glossed> = glossed.collect();
+        if !glossed.is_empty() {
+            found = placed(&self.model, self.client, glossed, found, self.options).await?;
+        }
         let (texts, aligned) = self.aligned(texts, found).await?;
         let model = Arc::clone(&self.model);
         let describe = move |stop: &Stop| {

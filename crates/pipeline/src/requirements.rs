@@ -7,18 +7,18 @@ use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_decode::SearchOptions;
-use attentive_text::Tokenizer;
+use attentive_decode::{Phrase, SearchOptions};
+use attentive_text::{Tokenizer, is_in_word};
 
-use super::request::{Demands, Prefix, Strictness};
+use super::request::{Demands, Prefix};
 use super::source::Source;
 use super::{Pipeline, Warning};
 
 /// The constraints on the translations of lines, as tokens.
 #[derive(Debug, Default)]
-pub(super) struct Terms {
+pub(super) struct Requirements {
     pub(super) prefix: Vec<TokenId>,
-    pub(super) constraints: Vec<Vec<TokenId>>,
+    pub(super) constraints: Vec<Phrase>,
     /// The text of each constraint.
     pub(super) phrases: Vec<Arc<str>>,
     /// Warnings about constraints that could not be read literally, or were left out.
@@ -28,7 +28,7 @@ pub(super) struct Terms {
 }
 
 /// Constraints as tokens; `None` if there are none.
-pub(super) type ReadDemands = Option<Result<Arc<Terms>, Unmeetable>>;
+pub(super) type ReadDemands = Option<Result<Arc<Requirements>, Unmeetable>>;
 
 /// The reason why no translation can meet a constraint.
 #[derive(Debug)]
@@ -73,41 +73,42 @@ impl<'a> Reader<'a> {
 
     /// Reads `demands` as tokens.
     pub(super) fn read(&self, demands: &Demands) -> ReadDemands {
-        (!demands.is_blank()).then(|| self.terms(demands).map(Arc::new))
+        (!demands.is_blank()).then(|| self.requirements(demands).map(Arc::new))
     }
 
-    fn terms(&self, demands: &Demands) -> Result<Terms, Unmeetable> {
+    fn requirements(&self, demands: &Demands) -> Result<Requirements, Unmeetable> {
         let mut controls = 0;
-        let mut terms = Terms {
+        let mut required = Requirements {
             prefix: match &demands.prefix {
                 Prefix::Text(text) => self.tokens("prefix", text, &mut controls)?,
                 Prefix::Tokens(tokens) => self.exactly(tokens)?,
             },
-            ..Terms::default()
+            ..Requirements::default()
         };
         let mut known = HashSet::new();
         for phrase in &demands.phrases {
             let phrase = phrase.trim();
-            let tokens = match (self.tokens("phrase", phrase, &mut controls), demands.strictness) {
-                (Ok(tokens), _) => tokens,
-                (Err(wrong), Strictness::Strict) => return Err(wrong),
-                (Err(wrong), Strictness::Lenient) => {
-                    terms.warnings.push(wrong.left_out());
-                    continue;
+            match self.tokens("phrase", phrase, &mut controls) {
+                Ok(tokens) if !tokens.is_empty() && known.insert(tokens.clone()) => {
+                    required.constraints.push(self.pipeline.whole_words(phrase, tokens));
+                    required.phrases.push(phrase.into());
                 }
-            };
-            if !tokens.is_empty() && known.insert(tokens.clone()) {
-                terms.constraints.push(tokens);
-                terms.phrases.push(phrase.into());
+                Ok(_) => (),
+                Err(wrong) => required.warnings.push(wrong.left_out()),
             }
         }
-        terms.warnings.extend(Source::controls(controls));
-        terms.needed = self.needed(&terms);
-        Ok(terms)
+        required.warnings.extend(Source::controls(controls));
+        required.needed = self.needed(&required);
+        Ok(required)
     }
 
     /// The tokens of a prefix or phrase, which `what` names, and the number of its control characters.
-    fn tokens(&self, what: &str, text: &str, controls: &mut usize) -> Result<Vec<TokenId>, Unmeetable> {
+    pub(super) fn tokens(
+        &self,
+        what: &str,
+        text: &str,
+        controls: &mut usize,
+    ) -> Result<Vec<TokenId>, Unmeetable> {
         let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
         let unreadable = |error: Error| Unmeetable::new(error.to_string(), "use another text");
         let (ids, found) = Source::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
@@ -155,23 +156,29 @@ impl<'a> Reader<'a> {
     }
 
     /// The number of tokens of the constraints that are not in the prefix.
-    fn needed(&self, terms: &Terms) -> usize {
-        let Terms { prefix, constraints, .. } = terms;
+    fn needed(&self, required: &Requirements) -> usize {
+        let Requirements { prefix, constraints, .. } = required;
         // No translation is this long, so nothing needs to be looked for.
         let looks = prefix.len() <= self.pipeline.max_len();
         let missing = constraints.iter().filter(|phrase| {
-            let mut parts = prefix.windows(phrase.len());
-            !(looks && parts.any(|part| part == phrase.as_slice()))
+            let mut parts = prefix.windows(phrase.tokens.len());
+            !(looks && parts.any(|part| part == phrase.tokens))
         });
-        missing.map(Vec::len).sum()
+        missing.map(|phrase| phrase.tokens.len()).sum()
     }
 
-    /// Refuses constraints that exceed the length limit of a source of `src_len` tokens.
-    pub(super) fn check_room(&self, src_len: usize, terms: &Terms) -> Result<(), Unmeetable> {
-        let limit = self.search.limit(src_len, self.pipeline.max_len());
-        let first = usize::from(self.contract.forced_first.is_some());
-        let room = limit.saturating_sub(1 + first);
-        let (given, needed) = (terms.prefix.len(), terms.needed);
+    /// Returns `required` as far as there is room for it in the translation of a source of `src_len` tokens,
+    /// and a warning if there is none for the phrases.
+    ///
+    /// # Errors
+    /// [`Unmeetable`] for a prefix that is too long.
+    pub(super) fn within_room(
+        &self,
+        src_len: usize,
+        required: &Arc<Requirements>,
+    ) -> Result<(Arc<Requirements>, Option<Warning>), Unmeetable> {
+        let room = self.room(src_len);
+        let (given, needed) = (required.prefix.len(), required.needed);
         let of_line =
             format!("a translation of this line has at most {} before `</s>`", count(room, "token"));
         let hint = "shorten it; `decode.max_new_extra` and `model.max_len` of the model's configuration set \
@@ -180,17 +187,35 @@ impl<'a> Reader<'a> {
             let problem = format!("the prefix is too long: it has {}, but {of_line}", count(given, "token"));
             return Err(Unmeetable::new(problem, hint));
         }
-        if given + needed > room {
-            let needed = count(needed, "token");
-            let problem = match given {
-                0 => format!("the phrases are too long: they have {needed}, but {of_line}"),
-                given => format!(
-                    "the phrases are too long: they have {needed} after a prefix of {given}, but {of_line}"
-                ),
-            };
-            return Err(Unmeetable::new(problem, hint));
+        if given + needed <= room {
+            return Ok((Arc::clone(required), None));
         }
-        Ok(())
+        let after = if given == 0 { String::new() } else { format!(" after a prefix of {given}") };
+        let needed = count(needed, "token");
+        let problem = format!("the phrases are too long: they have {needed}{after}, but {of_line}");
+        let prefix = Requirements { prefix: required.prefix.clone(), ..Requirements::default() };
+        Ok((Arc::new(prefix), Some(Unmeetable::new(problem, hint).left_out())))
+    }
+
+    /// The maximum number of tokens, before `</s>`, that constraints on the translation of a source of
+    /// `src_len` tokens may have.
+    pub(super) fn room(&self, src_len: usize) -> usize {
+        let limit = self.search.limit(src_len, self.pipeline.max_len());
+        let first = usize::from(self.contract.forced_first.is_some());
+        limit.saturating_sub(1 + first)
+    }
+}
+
+impl Pipeline {
+    /// `text`, whose tokens are `tokens`, as a phrase whose last word must not continue.
+    pub(super) fn whole_words(&self, text: &str, tokens: Vec<TokenId>) -> Phrase {
+        let continuations = match text.ends_with(is_in_word) {
+            true => {
+                Arc::clone(self.continuations.get_or_init(|| self.tokenizers.tgt().continuations().into()))
+            }
+            false => [].into(),
+        };
+        Phrase { tokens, continuations }
     }
 }
 

@@ -1,17 +1,17 @@
 //! The entries of a glossary.
 
+use std::sync::Arc;
+
 use attentive_base::count::count;
 
-use super::finder::{self, Finder};
-use super::{Draft, LONGEST, MOST_BYTES, MOST_ENTRIES, full};
-use crate::desk::Stop;
-use crate::language::Language;
-use crate::problem::{Kind, Problem};
-use crate::shares::Share;
+use super::finder;
+
+/// The maximum number of bytes of a term.
+const LONGEST: usize = 1024;
 
 /// The format of entries, each of which is on its own line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// A term, a tab, and its translation.
     Tsv,
     /// A term and its translation, separated by a comma, optionally followed by the codes of both languages.
@@ -19,94 +19,88 @@ pub(crate) enum Format {
 }
 
 /// A term and its translation.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) source: String,
-    pub(crate) target: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub source: String,
+    pub target: Arc<str>,
 }
 
-/// Refuses entries that are too long, or too many.
-pub(super) fn check_size(entries: &str) -> Result<(), Problem> {
-    let too_large =
-        |problem| Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) };
-    if entries.len() > MOST_BYTES {
-        let problem = format!("the entries have more than {MOST_BYTES} bytes");
-        return Err(too_large(problem));
-    }
-    let found = lines(entries).count();
-    if found > MOST_ENTRIES {
-        let problem = format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
-        return Err(too_large(problem));
-    }
-    Ok(())
+/// The codes of the languages of an entry, if it has any.
+pub type Codes = Option<[String; 2]>;
+
+/// The entries of a text.
+pub struct Entries<'a> {
+    text: &'a str,
+    format: Format,
+    keeps: bool,
 }
 
-/// Reads the entries of `draft`, and builds their finder. Their memory is counted before it is allocated.
-///
-/// # Errors
-/// A [`Problem`] with the first line that is not an entry, or if there is not enough memory.
-pub(super) fn read(draft: &Draft, memory: &Share, stop: &Stop) -> Result<(Vec<Entry>, Finder), Problem> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut finder = Finder::default();
-    for (number, line) in lines(&draft.entries) {
-        stop.check()?;
-        let wrong = |problem: String| {
-            let problem = format!("Invalid glossary entries provided: line {number} {problem}");
-            Problem::field("entries", problem)
-        };
-        let entry = entry(line, draft).map_err(wrong)?;
-        memory
-            .grow(entry.memory())
-            .map_err(|_| full("this glossary and the others need more RAM than the server has for them"))?;
-        let place = entries.len();
-        if let Some(first) = finder.insert(&entry.source, place) {
-            let source = &entries[first].source;
-            return Err(wrong(format!("has a second translation of `{source}`")));
-        }
-        entries.push(entry);
+impl<'a> Entries<'a> {
+    /// The entries of `text`, each on a line that is not blank.
+    pub fn of(text: &'a str, format: Format) -> Self {
+        Self { text: text.strip_prefix('\u{FEFF}').unwrap_or(text), format, keeps: false }
     }
-    if entries.is_empty() {
-        let problem = "Missing or invalid argument: entries";
-        Err(Problem::field("entries", problem))
-    } else {
-        Ok((entries, finder))
+
+    /// Also reads lines with a term alone: it is its own translation.
+    #[must_use]
+    pub fn with_kept(self) -> Self {
+        Self { keeps: true, ..self }
+    }
+
+    /// The number of entries.
+    pub fn count(&self) -> usize {
+        self.lines().count()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        (1..).zip(self.text.lines()).filter(|(_, line)| !line.trim().is_empty())
+    }
+}
+
+impl<'a> IntoIterator for Entries<'a> {
+    /// The number of the line, counted from 1, and its entry; or what is wrong with the line.
+    type Item = Result<(usize, Entry, Codes), String>;
+    type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let Self { format, keeps, .. } = self;
+        Box::new(self.lines().map(move |(number, line)| {
+            let (entry, codes) =
+                entry(line, format, keeps).map_err(|problem| format!("line {number} {problem}"))?;
+            Ok((number, entry, codes))
+        }))
     }
 }
 
 impl Entry {
-    /// The maximum number of bytes of memory of an entry, including its part of the finder.
-    fn memory(&self) -> usize {
+    /// An entry of a term and its translation, without the blanks around them.
+    ///
+    /// # Errors
+    /// What is wrong with either.
+    pub fn new(source: &str, target: &str) -> Result<Self, String> {
+        Ok(Self { source: term("source", source)?, target: term("target", target)?.into() })
+    }
+
+    /// The maximum number of bytes of memory of an entry, including its part of what finds it.
+    pub fn memory(&self) -> usize {
         /// The overhead of the strings in bytes.
         const STRINGS: usize = 128;
-        let letters = 2 * self.source.len() + self.target.len();
-        STRINGS + letters + finder::MEMORY * finder::words(&self.source).count()
+        let letters = 3 * self.source.len() + self.target.len();
+        STRINGS + letters + 2 * finder::MEMORY * finder::words(&self.source).count()
     }
 }
 
-/// The lines that are not blank, with their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    let lines = (1..).zip(text.lines());
-    lines.filter(|(_, line)| !line.trim().is_empty())
-}
-
 /// The entry on a line.
-fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
-    let fields = match draft.format {
+fn entry(line: &str, format: Format, keeps: bool) -> Result<(Entry, Codes), String> {
+    let fields: Vec<String> = match format {
         Format::Tsv => line.split('\t').map(str::to_owned).collect(),
         Format::Csv => csv(line)?,
     };
-    let (source, target) = match (draft.format, &fields[..]) {
-        (_, [source, target]) => (source, target),
+    let (source, target, codes) = match (format, &fields[..]) {
+        (_, [kept]) if keeps => (kept, kept, None),
+        (_, [source, target]) => (source, target, None),
         (Format::Csv, [source, target, from, to]) => {
-            let direction = &draft.direction;
-            for (code, language) in [(from, &direction.source), (to, &direction.target)] {
-                let known = code.trim().parse::<Language>();
-                if !known.is_ok_and(|known| known.base() == language.base()) {
-                    return Err(format!("is of another language than the glossary: `{code}`"));
-                }
-            }
-            (source, target)
+            (source, target, Some([from, to].map(|code| code.trim().to_owned())))
         }
         (Format::Tsv, found) => {
             let tabs = count(found.len() - 1, "tab");
@@ -117,7 +111,7 @@ fn entry(line: &str, draft: &Draft) -> Result<Entry, String> {
             return Err(format!("has {fields} instead of 2 or 4"));
         }
     };
-    Ok(Entry { source: term("source", source)?, target: term("target", target)? })
+    Ok((Entry::new(source, target)?, codes))
 }
 
 /// A term without the blanks around it.
@@ -180,24 +174,13 @@ fn unquoted(mut rest: &str) -> Result<(String, &str), String> {
 
 #[cfg(test)]
 mod tests {
-    use attentive_pipeline::service::Client;
-
     use super::*;
-    use crate::language::Direction;
-    use crate::shares::Shares;
 
     fn pairs(format: Format, entries: &str) -> Result<Vec<[String; 2]>, String> {
-        let draft = Draft {
-            name: "terms".into(),
-            direction: Direction::of_name("en-de").unwrap(),
-            format,
-            entries: entries.into(),
+        let pair = |line: Result<(usize, Entry, Codes), String>| {
+            line.map(|(_, entry, _)| [entry.source, entry.target.to_string()])
         };
-        let memory = Shares::new(1 << 20, 1 << 20).of(Client(0));
-        let read = read(&draft, &memory, &Stop::default());
-        let (entries, _) = read.map_err(|problem| problem.message)?;
-        let pairs = entries.into_iter().map(|one| [one.source, one.target]);
-        Ok(pairs.collect())
+        Entries::of(entries, format).into_iter().map(pair).collect()
     }
 
     #[test]
@@ -207,6 +190,8 @@ mod tests {
         let text = "a,b\n\"c, d\" , \"say \"\"e\"\"\",EN,de\r\n\nf,g\"h\n";
         let found = pairs(Format::Csv, text).unwrap();
         assert_eq!(found, [["a", "b"], ["c, d", "say \"e\""], ["f", "g\"h"]]);
+        let (_, _, codes) = Entries::of("a,b,EN, de", Format::Csv).into_iter().next().unwrap().unwrap();
+        assert_eq!(codes, Some(["EN".into(), "de".into()]));
     }
 
     #[test]
@@ -214,20 +199,16 @@ mod tests {
         let long = "x".repeat(LONGEST + 1);
         let words = "x ".repeat(65);
         for (format, text, expected) in [
-            (Format::Tsv, "", "argument: entries"),
-            (Format::Tsv, "\n \n", "argument: entries"),
             (Format::Tsv, "a\tb\n\nc d", "line 3 has 0 tabs"),
             (Format::Tsv, "a\tb\tc", "line 1 has 2 tabs"),
             (Format::Tsv, "a\t ", "line 1 has nothing as its target"),
             (Format::Tsv, "\u{7}\ta", "control character as its source"),
             (Format::Tsv, &format!("a\t{long}"), "more than 1024 bytes"),
             (Format::Tsv, &format!("{words}\ta"), "more than 64 words"),
-            (Format::Tsv, "a  b\tc\nd\te\na b\tf", "line 3 has a second translation of `a  b`"),
             (Format::Csv, "a,b,c", "line 1 has 3 fields"),
             (Format::Csv, "a", "line 1 has 1 field instead"),
             (Format::Csv, "\"a,b", "no closing quotation mark"),
             (Format::Csv, "\"a\"b,c", "goes on after a closing"),
-            (Format::Csv, "a,b,en,fr", "another language than the glossary: `fr`"),
         ] {
             let problem = pairs(format, text).unwrap_err();
             assert!(problem.contains(expected), "{text:?}: {problem}");

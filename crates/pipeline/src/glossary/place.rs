@@ -1,0 +1,356 @@
+//! Terms in the places of what translates them.
+//!
+//! A sentence is translated as usual. A word of the translation renders a term if it becomes much less likely
+//! once the source lacks the term (leave-one-out attribution, as in Li et al. 2016, "Understanding neural
+//! networks through representation erasure"), above all if it attends to the term, or the model also writes it
+//! for the term alone. The term takes its place: in the translation as it is, and in translations that are free
+//! after it, or from one or two words before it, so that an article may agree with the term. The likeliest of
+//! those that have the term as a word, in its place, and without the word that it replaces, is the new
+//! translation.
+
+use std::collections::{HashMap, HashSet};
+use std::iter::zip;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use attentive_base::batch::TokenId;
+use attentive_base::error::Result;
+use attentive_base::interrupt::Interrupt;
+use attentive_data::Example;
+use attentive_decode::{Hypothesis, SearchOptions, Sentence, Strategy};
+use attentive_text::composed;
+
+use super::super::batches::batches;
+use super::super::requirements::Reader;
+use super::super::source::Source;
+use super::super::{Candidate, Pipeline, Place, TranslateOptions, Translation, Warning};
+use super::placing::Placing;
+use super::spans::{Words, overlap, whole};
+use super::trial::Trial;
+use super::{Glossary, Glossed, Term};
+
+/// The smallest number of hypotheses of a search for a place.
+const WIDTH: usize = 4;
+
+/// A sentence whose terms are to be placed.
+#[derive(Clone, Copy, Debug)]
+pub struct Unplaced<'a> {
+    pub glossed: &'a Glossed,
+    /// The position of the sentence, for warnings.
+    pub place: Place,
+}
+
+impl Pipeline {
+    /// Finds the terms of `glossary` in `sentences`, and puts them in their places; see
+    /// [`Pipeline::place_terms`].
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::place_terms`].
+    pub fn apply_glossary<'a>(
+        &self,
+        glossary: &Glossary,
+        sentences: impl Iterator<Item = (&'a str, Place)>,
+        found: &mut [Translation],
+        options: &TranslateOptions,
+    ) -> Result<()> {
+        let glossed = sentences.map(|(text, place)| (glossary.find(text), place));
+        let glossed: Vec<(Glossed, Place)> = glossed.collect();
+        let unplaced: Vec<_> =
+            glossed.iter().map(|(glossed, place)| Unplaced { glossed, place: *place }).collect();
+        self.place_terms(&unplaced, found, options)
+    }
+
+    /// Puts the terms of `sentences` in the places of the words that translate them in `found`, one for each
+    /// sentence. A term that cannot be placed is left out, with a warning.
+    ///
+    /// # Errors
+    /// The errors of [`Pipeline::translate_sentences`] and [`Pipeline::rescore`].
+    pub fn place_terms(
+        &self,
+        sentences: &[Unplaced<'_>],
+        found: &mut [Translation],
+        options: &TranslateOptions,
+    ) -> Result<()> {
+        let contract = self.contract()?;
+        let options = self.placing(options);
+        let reader = Reader::new(self, &contract, &options.search);
+        let mut all = Vec::new();
+        for (number, (sentence, found)) in sentences.iter().zip(&mut *found).enumerate() {
+            self.begin(number, sentence, found, &reader, &mut all)?;
+        }
+        self.learn(&mut all, &options)?;
+        loop {
+            Interrupt::check()?;
+            let trials = self.trials(&mut all)?;
+            if trials.is_empty() {
+                break;
+            }
+            self.try_all(&mut all, trials, &reader, &options)?;
+        }
+        for one in all {
+            let problems = one.problems_at_the_end();
+            let Placing { sentence, rank, candidate, .. } = one;
+            found[sentence].hypotheses[rank] = candidate;
+            let warnings = &mut found[sentence].warnings;
+            for problem in problems {
+                let warning = Warning::new(problem).on_line(sentences[sentence].place.line);
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+        for found in found {
+            let mut texts = HashSet::new();
+            found.hypotheses.retain(|one| texts.insert(one.text.clone()));
+        }
+        Ok(())
+    }
+
+    /// The search for a place.
+    fn placing(&self, options: &TranslateOptions) -> TranslateOptions {
+        let config = &self.config.decode;
+        let (width, early_stopping) = match options.search.strategy {
+            Strategy::Beam { width, early_stopping, .. } => (width, early_stopping),
+            Strategy::Greedy { .. } => (1, config.early_stopping),
+            Strategy::Sample { .. } => (config.beam_width, config.early_stopping),
+        };
+        let width = width.max(WIDTH);
+        let strategy = Strategy::Beam { width, n_best: width, early_stopping };
+        TranslateOptions {
+            search: SearchOptions { strategy, guided: true, ..options.search },
+            batch_size: options.batch_size,
+        }
+    }
+
+    /// Adds the translations of a sentence to `all`, if it has terms that can be spelled.
+    fn begin<'a>(
+        &self,
+        number: usize,
+        Unplaced { glossed, place }: &Unplaced<'a>,
+        found: &mut Translation,
+        reader: &Reader<'_>,
+        all: &mut Vec<Placing<'a>>,
+    ) -> Result<()> {
+        let Glossed { text, terms } = glossed;
+        let mut pending = Vec::new();
+        let mut wrong: HashSet<&str> = HashSet::new();
+        for (at, Term { target, .. }) in terms.iter().enumerate() {
+            match reader.tokens("term", target, &mut 0) {
+                Ok(_) => pending.push(at),
+                Err(unmeetable) if wrong.insert(target) => {
+                    found.warnings.push(unmeetable.left_out().on_line(place.line));
+                }
+                Err(_) => (),
+            }
+        }
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let source = self.source_ids(text)?;
+        for (rank, candidate) in found.hypotheses.iter().enumerate() {
+            if !candidate.tokens.is_empty() {
+                all.push(Placing {
+                    sentence: number,
+                    rank,
+                    terms,
+                    words: Words::of(text.clone()),
+                    source: source.clone(),
+                    candidate: candidate.clone(),
+                    pending: pending.clone(),
+                    known: Rc::default(),
+                    placed: Vec::new(),
+                    problems: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Translates each term alone.
+    fn learn(&self, all: &mut [Placing<'_>], options: &TranslateOptions) -> Result<()> {
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut sentences = Vec::new();
+        for one in &*all {
+            for Term { range, .. } in one.terms {
+                let term = &one.words.text[range.clone()];
+                if !numbers.contains_key(term) {
+                    numbers.insert(term, sentences.len());
+                    sentences.push(Sentence::from(Source::read(term, self)?.ids));
+                }
+            }
+        }
+        let search = SearchOptions { strategy: Strategy::GREEDY, ..options.search };
+        let found = self.search_beside(sentences, &TranslateOptions { search, ..*options })?;
+        let words = found.iter().map(|found| {
+            let tokens = found.first().map_or(&[][..], |best| &best.tokens);
+            Ok(Arc::new(Words::of(self.tokenizers.tgt().decode(tokens)?)))
+        });
+        let words = words.collect::<Result<Vec<_>>>()?;
+        let known = |one: &Placing<'_>| {
+            let of = |term: &Term| Arc::clone(&words[numbers[&one.words.text[term.range.clone()]]]);
+            Rc::new(one.terms.iter().map(of).collect())
+        };
+        let known: Vec<_> = all.iter().map(known).collect();
+        zip(all, known).for_each(|(one, known)| one.known = known);
+        Ok(())
+    }
+
+    /// For each translation, the next term that is not in its place yet, and the words that it replaces.
+    /// Terms that no word renders are left out.
+    fn trials(&self, all: &mut [Placing<'_>]) -> Result<Vec<(usize, Trial)>> {
+        let evidence = self.evidence(all)?;
+        let tokenizer = self.tokenizers.tgt();
+        let mut trials = Vec::new();
+        for (number, (one, evidence)) in all.iter_mut().zip(evidence).enumerate() {
+            if one.pending.is_empty() {
+                continue;
+            }
+            let (words, tokens) = Words::of_tokens(&one.candidate.tokens, tokenizer)?;
+            let mut located = Vec::new();
+            for (term, evidence) in std::mem::take(&mut one.pending).into_iter().zip(evidence) {
+                let same = one.terms.iter().filter(|other| other.target == one.terms[term].target);
+                match evidence.spans(&words, &tokens, &one.known[term], same.count() == 1) {
+                    spans if spans.is_empty() => one.problems.push(one.unplaced(term)),
+                    spans => located.push((term, spans)),
+                }
+            }
+            located.sort_by_key(|(_, spans)| spans[0].0.start);
+            for (term, spans) in located {
+                let mut target = one.written(term, &words, &spans[0].0);
+                if tokenizer.encode(&target)?.contains(&tokenizer.special().unk) {
+                    // Without the capital of the beginning.
+                    target = composed(&one.terms[term].target).into_owned();
+                }
+                let is_there = whole(&words.text, &target)
+                    .any(|start| overlap(&(start..start + target.len()), &spans[0].0));
+                if is_there {
+                    continue;
+                }
+                if trials.last().is_some_and(|(of, _)| *of == number) {
+                    one.pending.push(term);
+                } else {
+                    trials.push((number, Trial { term: target, spans }));
+                }
+            }
+        }
+        Ok(trials)
+    }
+
+    /// Searches for translations with the term of each trial in its place, and keeps the likeliest.
+    fn try_all(
+        &self,
+        all: &mut [Placing<'_>],
+        trials: Vec<(usize, Trial)>,
+        reader: &Reader<'_>,
+        options: &TranslateOptions,
+    ) -> Result<()> {
+        let tokenizer = self.tokenizers.tgt();
+        let (mut sentences, mut counts, mut exchanged, mut before) = Default::default();
+        for (number, trial) in &trials {
+            let one = &all[*number];
+            let (words, _) = Words::of_tokens(&one.candidate.tokens, tokenizer)?;
+            let src = &one.source.ids;
+            let room = reader.room(src.len());
+            let fitting = |text: &str| -> Result<Option<Vec<TokenId>>> {
+                let ids = tokenizer.encode(text.trim())?;
+                Ok((ids.len() <= room && !ids.contains(&tokenizer.special().unk)).then_some(ids))
+            };
+            let phrase = self.whole_words(&trial.term, tokenizer.encode(&trial.term)?);
+            let earlier = Vec::len(&sentences);
+            for prefix in trial.prefixes(&words) {
+                if let Some(prefix) = fitting(&prefix)?.filter(|ids| ids.len() + phrase.tokens.len() <= room)
+                {
+                    let constraints = vec![phrase.clone()];
+                    sentences.push(Sentence { src: src.clone(), prefix, constraints, stream: 0 });
+                }
+            }
+            Vec::push(&mut counts, sentences.len() - earlier);
+            Vec::push(&mut exchanged, (src, fitting(&trial.exchanged(&words))?));
+            Vec::push(&mut before, words);
+        }
+        let exchanged = self.given(exchanged, &options.search)?;
+        let mut results = self.search_beside(sentences, options)?.into_iter();
+        let each = trials.into_iter().zip(counts).zip(before).zip(exchanged);
+        for ((((number, trial), count), words), exchanged) in each {
+            let one = &mut all[number];
+            let mut best: Option<Hypothesis> = None;
+            for hypothesis in results.by_ref().take(count).flatten().chain(exchanged) {
+                let is_better = best.as_ref().is_none_or(|best| hypothesis.score > best.score);
+                if hypothesis.finished && is_better {
+                    let (after, _) = Words::of_tokens(&hypothesis.tokens, tokenizer)?;
+                    if trial.is_met(&words, &after) && one.keeps_placed(&after) {
+                        best = Some(hypothesis);
+                    }
+                }
+            }
+            match best {
+                Some(best) => {
+                    one.candidate = self.candidate_of(best)?;
+                    let replaced = trial.replaced(&words);
+                    one.placed.push((trial.term, replaced));
+                }
+                None => one.problems.push(one.unplaced_target(&trial.term)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The results of a search for something else than translations, which are counted.
+    fn search_beside(
+        &self,
+        sentences: Vec<Sentence>,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Vec<Hypothesis>>> {
+        let found = self.search(sentences.into_iter(), options)?;
+        self.translated.fetch_sub(found.len(), Ordering::Relaxed);
+        Ok(found)
+    }
+
+    /// The given translations of sources as a search would return them; none where there is no translation.
+    fn given(
+        &self,
+        pairs: Vec<(&Vec<TokenId>, Option<Vec<TokenId>>)>,
+        search: &SearchOptions,
+    ) -> Result<Vec<Option<Hypothesis>>> {
+        let first = self.contract()?.forced_first;
+        let special = self.tokenizers.sides();
+        let mut given: Vec<Option<Hypothesis>> = vec![None; pairs.len()];
+        let (mut examples, mut all) = (Vec::new(), Vec::with_capacity(pairs.len()));
+        for (number, (src, tokens)) in pairs.into_iter().enumerate() {
+            let all_of_one: Vec<TokenId> =
+                first.into_iter().chain(tokens.iter().flatten().copied()).collect();
+            if tokens.is_some() {
+                examples.push(Example::pair(src.clone(), &all_of_one, special.tgt, number));
+            }
+            all.push(all_of_one);
+        }
+        for batch in batches(examples, special, None)? {
+            Interrupt::check()?;
+            for (&number, log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
+                let log_prob = log_probs.iter().skip(usize::from(first.is_some())).sum();
+                given[number] = Some(Hypothesis {
+                    score: search.score(log_prob, log_probs.len()),
+                    log_prob,
+                    tokens: std::mem::take(&mut all[number]),
+                    token_log_probs: log_probs.into_iter().map(|one| one as f32).collect(),
+                    finished: true,
+                    unmet: Vec::new(),
+                });
+            }
+        }
+        Ok(given)
+    }
+
+    fn candidate_of(&self, found: Hypothesis) -> Result<Candidate> {
+        Ok(Candidate {
+            text: self.tokenizers.tgt().decode(&found.tokens)?,
+            score: found.score,
+            log_prob: found.log_prob,
+            tokens: found.tokens,
+            token_log_probs: found.token_log_probs,
+            finished: found.finished,
+            unmet: Vec::new(),
+        })
+    }
+}
