@@ -28,6 +28,9 @@ const CASES: &[Case] = &[
     // What the model writes anyway, in whichever Unicode form.
     ("dog\tHund", "The dog sees the cat.", "Das Hund sieht das Katze.", ""),
     ("hears\tho\u{308}rt", "The dog hears the cat.", "Das Hund hört das Katze.", ""),
+    // Nothing but a term, which the model need not be able to write.
+    ("dog\tPudel", "Dog", "Pudel", ""),
+    ("old dog\tÑandú", "(Old dog!)", "(Ñandú!)", ""),
     // What it cannot write.
     (
         "dog\tÑandú\ncat\tKater",

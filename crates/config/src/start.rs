@@ -54,7 +54,7 @@ const ONLY_IF_SET: [&str; 6] = [
 ];
 
 /// What is better than a default for a first run.
-const BETTER: [&str; 2] = ["train.patience=5", "train.precision=auto"];
+const BETTER: [&str; 1] = ["train.patience=5"];
 
 /// Those of translation alone. BLEU of fewer sentences says little.
 const BETTER_FOR_TRANSLATION: [&str; 2] = ["train.best_by=bleu", "train.validate_sentences=500"];

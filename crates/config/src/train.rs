@@ -50,9 +50,9 @@ pub struct TrainConfig {
     /// too sure of one word.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
-    /// The precision of matrix products in training. Validation and everything else use `f32`, and so do
-    /// GPUs. A run continues bit for bit only on CPUs with the same instructions; a note says so when it is
-    /// resumed with others.
+    /// The precision of matrix products in training: `auto` is `bf16` on CPUs that are faster with it, and
+    /// `f32` on others. Validation and everything else use `f32`, and so do GPUs. A run continues bit for bit
+    /// only on CPUs with the same instructions; a note says so when it is resumed with others.
     #[schemars(extend("x-also" = "matmul_precision dtype amp fp16 bf16"))]
     pub precision: TrainPrecision,
     /// The largest norm of the gradient over all parameters. Larger gradients are scaled down to it; 0 for no
@@ -162,7 +162,7 @@ impl Default for TrainConfig {
             max_memory_mb: 0,
             device: TrainDevice::Cpu,
             label_smoothing: 0.1,
-            precision: TrainPrecision::F32,
+            precision: TrainPrecision::Auto,
             clip_norm: 0.0,
             validate_every: 500,
             validate_sentences: 200,

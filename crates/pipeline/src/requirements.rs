@@ -57,7 +57,7 @@ impl Unmeetable {
 pub(super) struct Reader<'a> {
     pub(super) pipeline: &'a Pipeline,
     contract: &'a TokenContract,
-    search: &'a SearchOptions,
+    pub(super) search: &'a SearchOptions,
     /// Tokens that the model never generates.
     never: HashSet<TokenId>,
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use attentive_document::FileFormat;
 use attentive_pipeline::service::Client;
 use axum::body::Bytes;
+use uuid::Uuid;
 
-use super::glossaries::new_id;
 use super::problem::{Kind, Problem};
 use super::shares::{Share, Shares};
 
@@ -74,6 +74,14 @@ pub(super) struct Ticket {
     pub(super) key: String,
 }
 
+impl Ticket {
+    /// A name that nobody can guess, of 32 and 64 digits as those of DeepL.
+    fn new() -> Self {
+        let digits = || format!("{:X}", Uuid::new_v4().simple());
+        Self { id: digits(), key: digits() + &digits() }
+    }
+}
+
 impl Documents {
     pub(super) fn new() -> Self {
         let [all, each] = MEMORY;
@@ -105,7 +113,7 @@ impl Documents {
                 return Err(exhausted.into());
             }
         }
-        let ticket = Ticket { id: new_id(), key: new_id() };
+        let ticket = Ticket::new();
         kept.push(Kept {
             id: ticket.id.clone(),
             key: ticket.key.clone(),

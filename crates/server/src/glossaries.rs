@@ -373,7 +373,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// A new identifier, which nobody can guess.
-pub(super) fn new_id() -> String {
+fn new_id() -> String {
     Uuid::new_v4().to_string()
 }
 

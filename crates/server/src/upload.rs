@@ -84,8 +84,11 @@ pub(super) fn format_of(field: &str, name: &str) -> Result<FileFormat, Problem> 
         let problem = format!("the name of the file, `{name}`, has no extension that tells its format");
         return Err(Problem::field(field, problem).hint(format!("use one of {}", FileFormat::listed())));
     }
-    let unknown =
-        |error: attentive_base::Error| Problem { field: Some(field.into()), ..Problem::invalid(&error) };
+    let unknown = |error: attentive_base::Error| Problem {
+        field: Some(field.into()),
+        message: format!("the file extension `.{extension}` is not supported"),
+        ..Problem::invalid(&error)
+    };
     extension.parse().map_err(unknown)
 }
 

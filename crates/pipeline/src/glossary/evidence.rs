@@ -18,7 +18,8 @@ use super::spans::{Words, overlap};
 /// seldom reach half of it.
 const LEAST: f64 = 0.5;
 
-/// How much of the fall without a word beside the term counts against it: an adjective may depend on its noun.
+/// How much of the fall without a word beside the term counts against it: an adjective may depend on its
+/// noun.
 const SHARED: f64 = 0.5;
 
 /// How much more the fall counts for words that attend to the term.

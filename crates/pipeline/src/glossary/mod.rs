@@ -47,6 +47,16 @@ pub struct Term {
     pub target: Arc<str>,
 }
 
+impl Glossed {
+    /// The translation of a text that is nothing but a term, perhaps with punctuation around it.
+    fn alone(&self) -> Option<String> {
+        let [Term { range, target }] = &self.terms[..] else { return None };
+        let (before, after) = (&self.text[..range.start], &self.text[range.end..]);
+        let is_alone = !before.chars().chain(after.chars()).any(char::is_alphanumeric);
+        is_alone.then(|| format!("{before}{target}{after}"))
+    }
+}
+
 impl Glossary {
     /// Reads a file: comma-separated if its name ends in `.csv`, and otherwise tab-separated. A line with a
     /// term alone says that it is not translated.

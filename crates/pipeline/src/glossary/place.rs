@@ -2,11 +2,11 @@
 //!
 //! A sentence is translated as usual. A word of the translation renders a term if it becomes much less likely
 //! once the source lacks the term (leave-one-out attribution, as in Li et al. 2016, "Understanding neural
-//! networks through representation erasure"), above all if it attends to the term, or the model also writes it
-//! for the term alone. The term takes its place: in the translation as it is, and in translations that are free
-//! after it, or from one or two words before it, so that an article may agree with the term. The likeliest of
-//! those that have the term as a word, in its place, and without the word that it replaces, is the new
-//! translation.
+//! networks through representation erasure"), above all if it attends to the term, or the model also writes
+//! it for the term alone. The term takes its place: in the translation as it is, and in translations that are
+//! free after it, or from one or two words before it, so that an article may agree with the term. The
+//! likeliest of those that have the term as a word, in its place, and without the word that it replaces, is
+//! the new translation.
 
 use std::collections::{HashMap, HashSet};
 use std::iter::zip;
@@ -133,6 +133,10 @@ impl Pipeline {
         all: &mut Vec<Placing<'a>>,
     ) -> Result<()> {
         let Glossed { text, terms } = glossed;
+        if let Some(exactly) = glossed.alone() {
+            found.hypotheses = vec![self.exactly(text, &exactly, &reader.search)?];
+            return Ok(());
+        }
         let mut pending = Vec::new();
         let mut wrong: HashSet<&str> = HashSet::new();
         for (at, Term { target, .. }) in terms.iter().enumerate() {
@@ -165,6 +169,17 @@ impl Pipeline {
             }
         }
         Ok(())
+    }
+
+    /// The translation of the source `text` as `target`, whether the model can spell it or not.
+    fn exactly(&self, text: &str, target: &str, search: &SearchOptions) -> Result<Candidate> {
+        let source = Source::read(text, self)?.ids;
+        let tokens = Some(self.tokenizers.tgt().encode(target)?);
+        // With the start and the end.
+        let tokens = tokens.filter(|tokens| tokens.len() + 2 <= self.max_len());
+        let given = self.given(vec![(&source, tokens)], search)?.into_iter().flatten().next();
+        let candidate = given.map(|given| self.candidate_of(given)).transpose()?;
+        Ok(Candidate { text: target.to_owned(), ..candidate.unwrap_or_default() })
     }
 
     /// Translates each term alone.

@@ -12,11 +12,12 @@ use utoipa_axum::routes;
 
 use super::{choose, glossaries, language};
 use crate::api::{Id, attached, reply};
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
 use crate::documents::{Access, State as Progress, Translated};
 use crate::glossaries::Terms;
+use crate::language::{Language, detect_among};
 use crate::problem::{Kind, Problem};
 use crate::texts::{Form, Texts, translate};
 use crate::upload::{Upload, upload};
@@ -79,7 +80,12 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
     let chosen = move |_: &Stop| {
-        let model = choose(&chooser, source.as_ref(), &target, &Form::File(format), &texts[0])?.0;
+        let form = Form::File(format);
+        let is_translated = is_in(&chooser, source.as_ref(), &target, &form, &texts[0]);
+        let model = match is_translated {
+            true => None,
+            false => Some(choose(&chooser, source.as_ref(), &target, &form, &texts[0])?.0),
+        };
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
@@ -87,6 +93,11 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
     let ticket = app.documents.begin(owner, Access::Owner, texts[0].len())?;
     let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
+    let Some(model) = model else {
+        let problem = "Source and target language are equal.";
+        app.documents.end(&ticket, Err(Problem::field("target_lang", problem)));
+        return Ok(answer);
+    };
     tokio::spawn(async move {
         // Kept until the end: the server waits for it when it stops, and its characters count.
         let _held = (accepted, visit);
@@ -100,6 +111,20 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
         app.documents.end(&ticket, done);
     });
     Ok(answer)
+}
+
+/// True if `text` is in the language `target` already.
+fn is_in(app: &App, source: Option<&Language>, target: &Language, form: &Form, text: &str) -> bool {
+    let mut languages = app.models.sources(Some(target));
+    match source {
+        Some(source) => source.base() == target.base() && app.models.translating(source, target).is_none(),
+        None if languages.iter().any(|one| one.base() == target.base()) => false,
+        None => {
+            languages.push(target.clone());
+            let detected = detect_among(&form.words(text), &languages);
+            detected.is_some_and(|detected| detected.language == *target && detected.confidence > 0.0)
+        }
+    }
 }
 
 /// The key of a file.

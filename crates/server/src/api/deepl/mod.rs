@@ -12,6 +12,7 @@ use attentive_document::{Split, XmlTags};
 use attentive_pipeline::service::Client;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use axum::routing::any;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
@@ -25,7 +26,7 @@ use crate::desk::Stop;
 use crate::glossaries::Terms;
 use crate::language::{Language, detect_among};
 use crate::models::Model;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::texts::{Form, Texts, begin, check_segments};
 use crate::visit::Visit;
 
@@ -40,6 +41,27 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .merge(glossaries::routes())
         .merge(dictionaries::routes())
         .merge(documents::routes())
+        .merge(unsupported())
+}
+
+/// What DeepL does and no model here: one refusal for each path.
+fn unsupported() -> OpenApiRouter<Shared> {
+    let paths = [
+        ("/v2/write/rephrase", "rephrasing"),
+        ("/v3/style_rules", "style rules"),
+        ("/v3/style_rules/{*rest}", "style rules"),
+        ("/v3/translation_memories", "translation memories"),
+        ("/v3/translation_memories/{*rest}", "translation memories"),
+    ];
+    paths.into_iter().fold(OpenApiRouter::new(), |router, (path, what)| {
+        let refuse = move |State(app): State<Shared>, request: Request| async move {
+            let visit = Visit::of(&request)?;
+            app.client(request.headers(), None, &visit)?;
+            let problem = format!("This server has no {what}: its models only translate.");
+            Err::<Response, Problem>(Problem::new(Kind::Invalid, problem))
+        };
+        router.route(path, any(refuse))
+    })
 }
 
 /// The fields of [`Translate`] that a form may repeat.
