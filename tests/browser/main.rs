@@ -27,4 +27,7 @@ mod run;
 mod sentences;
 mod server;
 mod terms;
+#[allow(dead_code, reason = "the other tests need more of it")]
+#[path = "../it/support/toy.rs"]
+mod toy;
 mod translate;

@@ -1,6 +1,7 @@
 //! Small models, trained for a moment.
 
 use crate::run::{Folder, for_family};
+use crate::toy;
 
 const CONFIG: &str = "
 [data]
@@ -34,12 +35,17 @@ const TAGGER: &str = "
 encoder = 'transformer'
 ";
 
-/// Trains a model of `family` in `folder`, or imports one if that is `imported KIND`; it is `runs/NAME`.
+/// Trains a model of `family` in `folder`, or the model of the tiny language if that is `toy`, or imports
+/// one if it is `imported KIND`; it is `runs/NAME`.
 pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
     if let Some(kind) = family.strip_prefix("imported ") {
         let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hf");
         let outcome = folder.run(&format!("import {fixture}/{kind} --output runs/{name}"));
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        return;
+    }
+    if family == "toy" {
+        toy::train(folder, &format!("runs/{name}"));
         return;
     }
     let mut model = format!("[model]\nfamily = '{family}'\n");

@@ -24,7 +24,7 @@ fn endpoints() -> Endpoints {
     let paths = described["paths"].as_object().unwrap().iter();
     let methods = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect();
     let mut endpoints: Endpoints = paths.map(|(path, value)| (nameless(path), methods(value))).collect();
-    for path in ["/", "/openapi.json"] {
+    for path in ["/", "/openapi.json", "/spec"] {
         assert_eq!(get(server.address, path).status, 200, "{path}");
         endpoints.entry(path.to_owned()).or_insert_with(|| vec!["get".to_owned()]);
     }
@@ -134,7 +134,7 @@ fn wrong_endpoints_are_noticed() {
         check(&endpoints, &page, &mut mistakes);
         mistakes.count()
     };
-    assert_eq!(count("`POST /translat`, `GET /translate`, `/reedyz`, `/v3/...`"), 4);
+    assert_eq!(count("`POST /translat`, `GET /translate`, `/reedyz`, `/v4/...`"), 4);
     assert_eq!(
         count("```sh\ncurl -s localhost:8080/translatte -d q=x\ncurl localhost:8080/translate\n```\n"),
         2

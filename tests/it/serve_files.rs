@@ -20,6 +20,45 @@ fn form((name, content): (&str, &str), fields: &[(&str, &str)]) -> (&'static str
     ("Content-Type: multipart/form-data; boundary=X\r\n", body)
 }
 
+/// Pages send the fields of other requests as such forms, too.
+#[test]
+fn forms_without_a_file_are_requests() {
+    let server = Running::start(config());
+    let address = server.address;
+    let form = |fields: &[(&str, &str)]| {
+        let (head, body) = form(("a.txt", "1"), fields);
+        let file = body.find("--X\r\nContent-Disposition: form-data; name=\"file\"").unwrap();
+        (head, format!("{}--X--\r\n", &body[..file]))
+    };
+    let post = |path: &str, (head, body): (&str, String)| post_with(address, path, head, &body);
+    let languages = [("source", "en"), ("target", "de")];
+    let translate = |texts: &[&str]| {
+        let texts = texts.iter().map(|text| ("q", *text));
+        form(&texts.chain(languages).collect::<Vec<_>>())
+    };
+    let plain = |q: Value| {
+        let asked = json!({"q": q, "source": "en", "target": "de"});
+        crate::support::http::post(address, "/translate", &asked).expect(200)
+    };
+    assert_eq!(post("/translate", translate(&["1 2"])).expect(200), plain(json!("1 2")));
+    assert_eq!(post("/translate", translate(&["1 2", "3"])).expect(200), plain(json!(["1 2", "3"])));
+    assert_eq!(post("/detect", form(&[("q", "Hello")])).status, 200);
+    let deepl = form(&[("text", "1 2"), ("source_lang", "EN"), ("target_lang", "DE")]);
+    assert_eq!(post("/v2/translate", deepl).status, 200);
+    let with_file = self::form(("a.txt", "1"), &languages);
+    let refused = post("/translate", with_file).expect(400);
+    assert!(refused["error"].as_str().unwrap().contains("files are not translated here"), "{refused}");
+    // As LibreTranslate's own tests ask.
+    assert_eq!(get(address, "/spec").expect(200), get(address, "/openapi.json").expect(200));
+    for (fields, expected) in [
+        (vec![("q", "Hello"), ("source", "en"), ("target", "zz")], "zz is not supported"),
+        (vec![("q", "Hello"), ("source", "zz"), ("target", "de")], "zz is not supported"),
+        (languages.to_vec(), "Invalid request: missing q parameter"),
+    ] {
+        assert_eq!(post("/translate", form(&fields)).expect(400)["error"], expected);
+    }
+}
+
 fn upload(address: SocketAddr, path: &str, file: (&str, &str), fields: &[(&str, &str)]) -> Reply {
     let (head, body) = form(file, fields);
     post_with(address, path, head, &body)
@@ -86,7 +125,7 @@ fn wrong_files_are_refused() {
     let address = server.address;
     let fields = [("source", "en"), ("target", "de")];
     for (name, content, words) in [
-        ("a.docx", "PK", "`docx` is not a format"),
+        ("a.docx", "PK", "the file extension `.docx` is not supported"),
         ("a", "x", "no extension"),
         ("a.json", "{", "not JSON"),
         ("a.xml", "<a>", "line 1, column 1"),

@@ -20,6 +20,7 @@ use super::app::App;
 use super::desk::Stop;
 use super::fields::{named, with_known};
 use super::limits::Limits;
+use super::multipart::{self, insert};
 use super::objects::AsObject;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
@@ -62,6 +63,11 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     lists: &[&str],
 ) -> Result<T, Problem> {
     let client = sender(&request, app)?;
+    // As pages send them.
+    let boundary = multipart::boundary(request.headers()).filter(|_| request.method() != Method::GET);
+    if let Some(boundary) = boundary {
+        return parts(request, app, boundary, lists).await;
+    }
     let (head, body) = request.into_parts();
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
@@ -69,7 +75,8 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         _ if head.method == Method::GET => Given::Nothing,
         None | Some("application/json") => Given::Json,
         Some(_) => {
-            let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded`)";
+            let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded` or \
+                           `multipart/form-data`)";
             return Err(Problem::new(Kind::MediaType, problem));
         }
     };
@@ -89,6 +96,29 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         shaped(Value::Object(fields))
     };
     aside(app, client, bytes, fields).await
+}
+
+/// Reads a form of parts without a file, and the parameters of the URL.
+async fn parts<T: DeserializeOwned>(
+    request: Request,
+    app: &App,
+    boundary: String,
+    lists: &[&str],
+) -> Result<T, Problem> {
+    let share: Option<Arc<Share>> = request.extensions().get().cloned();
+    let (bytes, mut fields) = read_form(request, app).await?;
+    if let Some(share) = share {
+        // The fields are copied.
+        share.grow(bytes.len())?;
+    }
+    let parts = multipart::read(bytes, boundary, lists).await?;
+    if parts.file.is_some() {
+        let problem = "files are not translated here";
+        let hint = "send them to `/translate_file`, `/v2/document` or `/api/translate_file`";
+        return Err(Problem::field("file", problem).hint(hint));
+    }
+    fields.extend(parts.fields);
+    shaped(Value::Object(fields))
 }
 
 /// Reads a body and the parameters of the URL.
@@ -260,16 +290,7 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
         if is_damaged && !*replaces {
             return Err(Problem::new(Kind::Malformed, "the form is not UTF-8"));
         }
-        let value = Value::String(value.into_owned());
-        match fields.get_mut(&*name) {
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
-                *first = Value::Array(vec![first.take(), value]);
-            }
-            _ => {
-                fields.insert(name.into_owned(), value);
-            }
-        }
+        insert(&mut fields, &name, Value::String(value.into_owned()), lists);
     }
     Ok(fields)
 }

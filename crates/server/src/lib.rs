@@ -25,6 +25,7 @@ mod log;
 mod mailbox;
 mod metrics;
 mod models;
+mod multipart;
 mod net;
 mod objects;
 mod origin;
@@ -317,7 +318,9 @@ fn router(app: &Shared) -> Router {
     let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
     let describe = move || async move { (headers, description.clone()) };
     router
-        .route("/openapi.json", axum::routing::get(describe))
+        .route("/openapi.json", axum::routing::get(describe.clone()))
+        // Where LibreTranslate has its own.
+        .route("/spec", axum::routing::get(describe))
         .method_not_allowed_fallback(api::operation::no_method)
         .fallback(api::operation::no_path)
         .with_state(Arc::clone(app))

@@ -3,21 +3,15 @@
 use std::sync::Arc;
 
 use attentive_document::FileFormat;
-use axum::body::Bytes;
 use axum::extract::Request;
-use futures_util::stream;
-use hyper::header::CONTENT_TYPE;
-use multer::Multipart;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::app::App;
 use super::body::{read_form, shaped};
+use super::multipart;
 use super::problem::{Kind, Problem};
 use super::shares::Share;
-
-/// The maximum number of fields.
-const MOST: usize = 64;
 
 /// A file as a client sent it.
 pub(super) struct Upload {
@@ -32,8 +26,7 @@ pub(super) struct Upload {
 /// # Errors
 /// A [`Problem`] for a body that is no such form, and for a file that is not text of a known format.
 pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> Result<(Upload, T), Problem> {
-    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let boundary = kind.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(|| {
+    let boundary = multipart::boundary(request.headers()).ok_or_else(|| {
         Problem::new(Kind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
     })?;
     let share: Option<Arc<Share>> = request.extensions().get().cloned();
@@ -42,35 +35,13 @@ pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> 
     if let Some(share) = share {
         share.grow(2 * bytes.len())?;
     }
-    let whole = stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
-    let mut form = Multipart::new(whole, boundary);
-    let broken = |error| Problem::new(Kind::Malformed, format!("the form is broken: {error}"));
-    let mut file: Option<(String, Bytes)> = None;
-    let mut count = 0;
-    while let Some(field) = form.next_field().await.map_err(broken)? {
-        count += 1;
-        if count > MOST {
-            return Err(Problem::new(Kind::Invalid, format!("the form has more than {MOST} fields")));
-        }
-        let (name, file_name) = (field.name().map(str::to_owned), field.file_name().map(str::to_owned));
-        let content = field.bytes().await.map_err(broken)?;
-        match name.as_deref() {
-            Some("file") if file.is_some() => {
-                let problem = "the form has more than one file; send one at a time";
-                return Err(Problem::field("file", problem));
-            }
-            Some("file") => file = Some((file_name.unwrap_or_default(), content)),
-            Some(name) => {
-                fields.insert(name.to_owned(), Value::String(text(name, &content)?));
-            }
-            None => {}
-        }
-    }
-    let (name, content) = file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
+    let parts = multipart::read(bytes, boundary, &[] as &[&str]).await?;
+    fields.extend(parts.fields);
+    let (name, content) = parts.file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
     let given = fields.remove("filename").and_then(|name| name.as_str().map(str::to_owned));
     let name = base_name(given.as_deref().filter(|name| !name.is_empty()).unwrap_or(&name));
     let format = format_of("file", &name)?;
-    let upload = Upload { format, text: text("file", &content)?, name };
+    let upload = Upload { format, text: multipart::text("file", &content)?, name };
     Ok((upload, shaped(Value::Object(fields))?))
 }
 
@@ -99,12 +70,4 @@ fn base_name(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let name: Vec<char> = name.chars().filter(|c| !c.is_control() && *c != '"').collect();
     name[name.len().saturating_sub(LONGEST)..].iter().collect()
-}
-
-fn text(field: &str, bytes: &[u8]) -> Result<String, Problem> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
-        Problem::field(field, format!("`{field}` is not UTF-8 on line {line}"))
-    })?;
-    Ok(text.to_owned())
 }

@@ -20,6 +20,7 @@ n_decoder_layers = 1
 dropout = 0.0
 [train]
 max_steps = 500
+precision = 'f32'
 batch_tokens = 1024
 [train.optimizer]
 learning_rate = 0.01
@@ -45,6 +46,13 @@ fn capital(text: &str) -> String {
 
 /// A folder with the model `toy`.
 pub(crate) fn trained() -> Folder {
+    let folder = Folder::new();
+    train(&folder, "toy");
+    folder
+}
+
+/// Trains the model `output` in `folder`.
+pub(crate) fn train(folder: &Folder, output: &str) {
     let mut random = Random::new(1, 0);
     let mut lines = BTreeSet::new();
     while lines.len() < 600 {
@@ -61,9 +69,7 @@ pub(crate) fn trained() -> Folder {
         let (verb, its) = VERBS[random.below(VERBS.len())];
         lines.insert(format!("{} {verb} {c}.\t{} {its} {d}.\n", capital(&a), capital(&b)));
     }
-    let folder = Folder::new();
     folder.write("toy.toml", CONFIG).write("toy.tsv", lines.into_iter().collect::<String>());
-    let outcome = folder.run("train toy.toml --output toy");
+    let outcome = folder.run(&format!("train toy.toml --output {output}"));
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder
 }

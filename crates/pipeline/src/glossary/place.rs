@@ -33,6 +33,9 @@ use super::{Glossary, Glossed, Term};
 /// The smallest number of hypotheses of a search for a place.
 const WIDTH: usize = 4;
 
+/// The maximum number of terms of a sentence: the time grows with its square.
+const MOST: usize = 32;
+
 /// A sentence whose terms are to be placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Unplaced<'a> {
@@ -73,7 +76,7 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<()> {
         let contract = self.contract()?;
-        let options = self.placing(options);
+        let (samples, options) = (options.search.strategy.samples(), self.placing(options));
         let reader = Reader::new(self, &contract, &options.search);
         let mut all = Vec::new();
         for (number, (sentence, found)) in sentences.iter().zip(&mut *found).enumerate() {
@@ -100,9 +103,12 @@ impl Pipeline {
                 }
             }
         }
-        for found in found {
-            let mut texts = HashSet::new();
-            found.hypotheses.retain(|one| texts.insert(one.text.clone()));
+        if !samples {
+            for (sentence, found) in zip(sentences, found) {
+                let mut texts = HashSet::new();
+                let has_terms = !sentence.glossed.terms.is_empty();
+                found.hypotheses.retain(|one| texts.insert(one.text.clone()) || !has_terms);
+            }
         }
         Ok(())
     }
@@ -134,7 +140,9 @@ impl Pipeline {
     ) -> Result<()> {
         let Glossed { text, terms } = glossed;
         if let Some(exactly) = glossed.alone() {
-            found.hypotheses = vec![self.exactly(text, &exactly, &reader.search)?];
+            found.hypotheses = vec![self.exactly(text, &exactly, reader.search)?];
+            // They were about what the model has read.
+            found.warnings.clear();
             return Ok(());
         }
         let mut pending = Vec::new();
@@ -147,6 +155,11 @@ impl Pipeline {
                 }
                 Err(_) => (),
             }
+        }
+        if pending.len() > MOST {
+            let problem = format!("only the first {MOST} of {} terms were given their places", pending.len());
+            found.warnings.push(Warning::new(problem).on_line(place.line));
+            pending.truncate(MOST);
         }
         if pending.is_empty() {
             return Ok(());

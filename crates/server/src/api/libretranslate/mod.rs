@@ -139,8 +139,16 @@ fn choose(
         let problem = format!("there is no model for `{source}` to `{target}`");
         Problem::field("target", problem)
     };
+    let unknown =
+        |field, language: &Language| Problem::field(field, format!("{} is not supported", language.code()));
+    if app.models.sources(Some(target)).is_empty() {
+        return Err(unknown("target", target));
+    }
     if source != AUTO {
         let source = language("source", source)?;
+        if !app.models.sources(None).iter().any(|one| one.base() == source.base()) {
+            return Err(unknown("source", &source));
+        }
         let model = app.models.translating(&source, target);
         return Ok((model.ok_or_else(|| unsupported(source.code()))?, None));
     }

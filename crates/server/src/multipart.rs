@@ -1,0 +1,88 @@
+//! Forms of parts (`multipart/form-data`), as pages and clients send them.
+
+use axum::body::Bytes;
+use futures_util::stream;
+use hyper::HeaderMap;
+use hyper::header::CONTENT_TYPE;
+use multer::Multipart;
+use serde_json::{Map, Value};
+
+use super::problem::{Kind, Problem};
+
+/// The maximum number of fields.
+const MOST: usize = 64;
+
+/// The fields of a form, and the name and the content of its file.
+pub(super) struct Parts {
+    pub(super) fields: Map<String, Value>,
+    pub(super) file: Option<(String, Bytes)>,
+}
+
+/// What separates the parts; `None` if the body is no such form.
+pub(super) fn boundary(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    multer::parse_boundary(kind).ok()
+}
+
+/// Reads the parts of a form: its file is in the field `file`, and `lists` are the fields that may be
+/// repeated.
+///
+/// # Errors
+/// A [`Problem`] for a body that is no such form, for too many fields, and for text that is not UTF-8.
+pub(super) async fn read(
+    bytes: Bytes,
+    boundary: String,
+    lists: &[impl AsRef<str>],
+) -> Result<Parts, Problem> {
+    let whole = stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
+    let mut form = Multipart::new(whole, boundary);
+    let broken = |error| Problem::new(Kind::Malformed, format!("the form is broken: {error}"));
+    let mut parts = Parts { fields: Map::new(), file: None };
+    let mut count = 0;
+    while let Some(field) = form.next_field().await.map_err(broken)? {
+        count += 1;
+        if count > MOST {
+            return Err(Problem::new(Kind::Invalid, format!("the form has more than {MOST} fields")));
+        }
+        let (name, file_name) = (field.name().map(str::to_owned), field.file_name().map(str::to_owned));
+        let content = field.bytes().await.map_err(broken)?;
+        match name.as_deref() {
+            Some("file") if parts.file.is_some() => {
+                let problem = "the form has more than one file; send one at a time";
+                return Err(Problem::field("file", problem));
+            }
+            Some("file") => parts.file = Some((file_name.unwrap_or_default(), content)),
+            Some(name) => {
+                let value = Value::String(text(name, &content)?);
+                insert(&mut parts.fields, name, value, lists);
+            }
+            None => {}
+        }
+    }
+    Ok(parts)
+}
+
+/// Adds a field of a form. One of `lists` that is repeated becomes a list; of others, the last counts.
+pub(super) fn insert(fields: &mut Map<String, Value>, name: &str, value: Value, lists: &[impl AsRef<str>]) {
+    match fields.get_mut(name) {
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
+            *first = Value::Array(vec![first.take(), value]);
+        }
+        _ => {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+}
+
+/// The text of a field.
+///
+/// # Errors
+/// A [`Problem`] with the line that is not UTF-8.
+pub(super) fn text(field: &str, bytes: &[u8]) -> Result<String, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        Problem::field(field, format!("`{field}` is not UTF-8 on line {line}"))
+    })?;
+    Ok(text.to_owned())
+}
