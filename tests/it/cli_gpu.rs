@@ -29,6 +29,7 @@ dropout = 0.1
 recurrent = { cell = 'lstm', d_hidden = 32 }
 [train]
 max_steps = 10
+precision = 'f32'
 batch_tokens = 256
 micro_batches_per_update = 2
 clip_norm = 1.0

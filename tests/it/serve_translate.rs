@@ -122,7 +122,7 @@ fn libretranslate_refuses_in_its_own_way() {
     refuse(json!({"q": "1", "target": "de"}), 400, "missing source parameter");
     refuse(json!({"q": "1", "source": "en"}), 400, "missing target parameter");
     refuse(json!({"q": "1", "source": "english", "target": "de"}), 400, "english is not supported");
-    refuse(json!({"q": "1", "source": "en", "target": "it"}), 400, "no model for `en` to `it`");
+    refuse(json!({"q": "1", "source": "en", "target": "it"}), 400, "it is not supported");
     refuse(json!({"q": 1, "source": "en", "target": "de"}), 400, "expected a string or a list");
     refuse(json!({"q": "1", "source": "en", "target": "de", "alternatives": 11}), 400, "allows at most 10");
     refuse(json!({"q": "1", "source": "en", "target": "de", "format": "pdf"}), 400, "format");

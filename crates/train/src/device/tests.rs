@@ -45,7 +45,7 @@ fn config(model: &str, steps: u64) -> Config {
         "[data]\ntrain = {{ builtin = 'reverse', pairs = 60 }}\nvalid = \
          {{ builtin = 'reverse', pairs = 6 }}\n[model]\n{model}\n\
          d_model = 16\nn_encoder_layers = 1\nn_decoder_layers = 1\nfreeze = ['*.bias']\n[train]\n\
-         max_steps = {steps}\nbatch_tokens = 96\nmicro_batches_per_update = 2\nclip_norm = \
+         max_steps = {steps}\nprecision = 'f32'\nbatch_tokens = 96\nmicro_batches_per_update = 2\nclip_norm = \
          1.0\nvalidate_every = 2\n\
          validate_sentences = 2\nsamples = 1\nsave_every = 2\nkeep_last = 2\naverage_last = 2\n\
          scheduled_sampling = {{ kind = 'constant' }}\n"
