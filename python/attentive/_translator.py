@@ -74,8 +74,8 @@ class Translator(Loaded):
             prefix: The beginning of the translation: one for all texts, or one for each text.
             constraints: Phrases that the translation must contain: a list for all texts, or a list for each text. A beam width
                 of 10 or more is useful.
-            glossary: Terms and the translations that take the place of what translates them: a dictionary, or a file with a
-                term, a tab and its translation on each line. Not with `prefix` or `constraints`. A warning names a term that
+            glossary: Terms and the words to translate them with: a dictionary, or a file with a term, a tab and its translation
+                on each line. Not with `prefix` or `constraints`. A warning names a term that
                 has no place.
             sampling: Draws translations at random instead of searching for the likeliest.
             alignments: Whether to add word alignments, taken from the attention.

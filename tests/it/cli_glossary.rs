@@ -38,6 +38,14 @@ const CASES: &[Case] = &[
         "Das Hund sieht das Kater.",
         "the term `Ñandú` cannot be written",
     ),
+    // Two terms of which the model writes one anyway, and two with the same translation.
+    ("dog\tHund\ncat\tKater", "The dog sees the cat.", "Das Hund sieht das Kater.", ""),
+    ("dog\tPudel\nbird\tPudel", "The dog sees the bird.", "Das Pudel sieht das Pudel.", ""),
+    // What is not translated, and has no capital at the beginning.
+    ("dog", "The dog sees the cat.", "Das dog sieht das Katze.", ""),
+    ("my", "My dog sees the cat.", "my Hund sieht das Katze.", ""),
+    // A target without any character that counts.
+    ("dog\t\u{3164}", "The dog sees the cat.", "", "cannot"),
     // Verbs and adjectives.
     ("sees\tprüft", "The dog sees the cat.", "", "`prüft`"),
     ("likes\tehrt", "The red dog likes the cat.", "Das rote Hund ehrt das Katze.", ""),

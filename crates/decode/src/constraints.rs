@@ -8,7 +8,8 @@ use attentive_base::batch::TokenId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phrase {
     pub tokens: Vec<TokenId>,
-    /// The tokens that would continue its last word: an occurrence that one of them follows does not count.
+    /// The tokens that would continue its last word. An occurrence that one of them follows does not count,
+    /// and none follows the first one, unless another phrase wants it.
     pub continuations: Arc<[TokenId]>,
 }
 
@@ -57,10 +58,16 @@ impl Constraints {
         (0..self.0.len()).filter(missing).collect()
     }
 
-    /// The tokens that would continue a phrase with which the hypothesis ends.
-    pub(super) fn continuations(&self, progress: &Progress) -> impl Iterator<Item = TokenId> {
+    /// The tokens that would continue a phrase with which the hypothesis ends, and that no other phrase wants.
+    pub(super) fn continuations(&self, progress: &Progress) -> Vec<TokenId> {
         let ends = self.0.iter().zip(progress).filter(|(phrase, len)| **len == phrase.len());
-        ends.flat_map(|(Matcher { phrase, .. }, _)| phrase.continuations.iter().copied())
+        let mut all: Vec<TokenId> =
+            ends.flat_map(|(Matcher { phrase, .. }, _)| phrase.continuations.iter().copied()).collect();
+        if !all.is_empty() {
+            let wanted = self.wanted(progress);
+            all.retain(|token| !wanted.contains(token));
+        }
+        all
     }
 
     /// The next token of each missing phrase.
@@ -74,7 +81,8 @@ impl Constraints {
     }
 
     /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the
-    /// longest prefix of another phrase. Some wanted token always increases it.
+    /// longest prefix of another phrase. Some wanted token increases it, unless it continues a phrase that was
+    /// met with the last token.
     pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));
@@ -122,6 +130,9 @@ impl Matcher {
     }
 
     fn advance(&self, mut len: usize, token: TokenId) -> usize {
+        if self.phrase.tokens.is_empty() {
+            return 1;
+        }
         if len > self.len() || len == self.len() && !self.phrase.continuations.contains(&token) {
             return self.len() + 1;
         }
@@ -138,6 +149,25 @@ mod tests {
     use attentive_base::random::Random;
 
     use super::*;
+
+    #[test]
+    fn an_empty_phrase_is_met_and_continuations_that_are_wanted_are_free() {
+        let continuations: Arc<[TokenId]> = [1].into();
+        let phrase = |tokens: &[TokenId]| Phrase {
+            tokens: tokens.to_vec(),
+            continuations: Arc::clone(&continuations),
+        };
+        let empty = Constraints::new(&[phrase(&[])]);
+        assert!(empty.unmet(&empty.advance(&empty.start(), 1)).is_empty());
+        // One phrase is the beginning of the other.
+        let both = Constraints::new(&[phrase(&[7]), phrase(&[7, 1])]);
+        let progress = both.advance(&both.start(), 7);
+        assert_eq!((both.continuations(&progress), both.unmet(&progress)), (vec![], vec![1]));
+        let progress = both.advance(&progress, 1);
+        assert_eq!(both.unmet(&progress), [0]);
+        let alone = Constraints::new(&[phrase(&[7])]);
+        assert_eq!(alone.continuations(&alone.advance(&alone.start(), 7)), [1]);
+    }
 
     #[test]
     fn progress_equals_a_naive_comparison() {
@@ -157,12 +187,14 @@ mod tests {
             for end in 1..=text.len() {
                 let before = constraints.met(&progress);
                 let wanted = constraints.wanted(&progress);
-                let continued: Vec<TokenId> = constraints.continuations(&progress).collect();
+                let continued = constraints.continuations(&progress);
                 let best = wanted.iter().filter(|token| !continued.contains(token)).map(|&token| {
                     let next = constraints.advance(&progress, token);
                     constraints.met(&next)
                 });
-                assert!(wanted.is_empty() || !continued.is_empty() || best.max() > Some(before));
+                let ends = |(phrase, len): (&Phrase, &usize)| *len == phrase.tokens.len();
+                let may_go_on = phrases.iter().zip(&progress).any(ends) && !continuations.is_empty();
+                assert!(wanted.is_empty() || may_go_on || best.max() > Some(before));
                 let next = constraints.met_after(&progress, text[end - 1]);
                 progress = constraints.advance(&progress, text[end - 1]);
                 assert_eq!(constraints.met(&progress), next);

@@ -161,8 +161,12 @@ impl<'a> Reader<'a> {
         // No translation is this long, so nothing needs to be looked for.
         let looks = prefix.len() <= self.pipeline.max_len();
         let missing = constraints.iter().filter(|phrase| {
-            let mut parts = prefix.windows(phrase.tokens.len());
-            !(looks && parts.any(|part| part == phrase.tokens))
+            let mut parts = prefix.windows(phrase.tokens.len()).enumerate();
+            let goes_on = |at: usize| {
+                let next = prefix.get(at + phrase.tokens.len());
+                next.is_some_and(|next| phrase.continuations.contains(next))
+            };
+            !(looks && parts.any(|(at, part)| part == phrase.tokens && !goes_on(at)))
         });
         missing.map(|phrase| phrase.tokens.len()).sum()
     }

@@ -108,8 +108,8 @@ async fn parts<T: DeserializeOwned>(
     let share: Option<Arc<Share>> = request.extensions().get().cloned();
     let (bytes, mut fields) = read_form(request, app).await?;
     if let Some(share) = share {
-        // The fields are copied.
-        share.grow(bytes.len())?;
+        // The form is read from a copy, and the fields are copied from there.
+        share.grow(2 * bytes.len())?;
     }
     let parts = multipart::read(bytes, boundary, lists).await?;
     if parts.file.is_some() {

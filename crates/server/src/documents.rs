@@ -65,6 +65,7 @@ pub(super) struct Finished {
     pub(super) content: Bytes,
     /// The number of characters of the source.
     pub(super) characters: usize,
+    pub(super) warnings: Vec<String>,
 }
 
 /// How a client names a file.
@@ -131,9 +132,9 @@ impl Documents {
         let mut kept = self.lock();
         let Some(one) = kept.iter_mut().find(|one| one.id == ticket.id) else { return };
         one.since = Instant::now();
-        let finished = found.and_then(|Translated { name, format, text, characters }| {
-            one.memory.resize(text.len())?;
-            Ok(Finished { name, format, content: text.into(), characters })
+        let finished = found.and_then(|Translated { name, format, text, characters, warnings }| {
+            one.memory.resize(text.len() + warnings.iter().map(String::len).sum::<usize>())?;
+            Ok(Finished { name, format, content: text.into(), characters, warnings })
         });
         one.state = match finished {
             Ok(finished) => State::Done(Arc::new(finished)),
@@ -201,6 +202,7 @@ pub(super) struct Translated {
     pub(super) format: FileFormat,
     pub(super) text: String,
     pub(super) characters: usize,
+    pub(super) warnings: Vec<String>,
 }
 
 #[cfg(test)]
@@ -208,7 +210,13 @@ mod tests {
     use super::*;
 
     fn translated(text: &str) -> Translated {
-        Translated { name: "a.txt".into(), format: FileFormat::Text, text: text.into(), characters: 1 }
+        Translated {
+            name: "a.txt".into(),
+            format: FileFormat::Text,
+            text: text.into(),
+            characters: 1,
+            warnings: Vec::new(),
+        }
     }
 
     #[test]

@@ -106,15 +106,11 @@ impl Glossaries {
         stop: &Stop,
     ) -> Result<Arc<Glossary>, Problem> {
         check_name(&name)?;
+        check_distinct(&drafts)?;
         // Entries need not be read if there is no room for them.
         self.lock().check_room(owner)?;
         let mut glossary = Glossary { id: new_id(), name, created: now(), dictionaries: Vec::new(), owner };
         for draft in drafts {
-            if glossary.dictionary(&draft.direction.source, &draft.direction.target).is_some() {
-                let Direction { source, target } = &draft.direction;
-                let problem = format!("there are two dictionaries for {source} to {target}");
-                return Err(Problem::field("dictionaries", problem));
-            }
             let dictionary = self.dictionary(owner, &draft, None, stop)?;
             glossary.put(dictionary)?;
         }
@@ -135,21 +131,31 @@ impl Glossaries {
         &self,
         owner: Client,
         id: &str,
-        name: Option<String>,
+        name: Option<&str>,
         drafts: &[Draft],
         stop: &Stop,
     ) -> Result<Arc<Glossary>, Problem> {
-        name.as_deref().map_or(Ok(()), check_name)?;
-        let before = self.get(owner, id)?;
-        let read = |draft: &Draft| {
-            let Direction { source, target } = &draft.direction;
-            self.dictionary(owner, draft, before.dictionary(source, target).map(|one| &*one.terms), stop)
-        };
-        let read = drafts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        self.update(owner, id, |glossary| {
-            glossary.name = name.unwrap_or_else(|| glossary.name.clone());
-            read.into_iter().try_for_each(|dictionary| glossary.put(dictionary))
-        })
+        name.map_or(Ok(()), check_name)?;
+        check_distinct(drafts)?;
+        loop {
+            stop.check()?;
+            let before = self.get(owner, id)?;
+            let read = |draft: &Draft| {
+                let Direction { source, target } = &draft.direction;
+                self.dictionary(owner, draft, before.dictionary(source, target).map(|one| &*one.terms), stop)
+            };
+            let read = drafts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            let mut changed = Glossary::clone(&before);
+            changed.name = name.unwrap_or(&before.name).to_owned();
+            read.into_iter().try_for_each(|dictionary| changed.put(dictionary))?;
+            let mut kept = self.lock();
+            let place = kept.position(owner, id)?;
+            // Otherwise another request has changed it in the meantime.
+            if Arc::ptr_eq(&kept.all[place], &before) {
+                kept.all[place] = Arc::new(changed);
+                return Ok(Arc::clone(&kept.all[place]));
+            }
+        }
     }
 
     /// Puts a dictionary in the place of the one for the same languages, or adds it.
@@ -330,6 +336,17 @@ pub(super) fn no_dictionary(source: &Language, target: &Language) -> Problem {
     Problem::new(Kind::NoGlossary, problem).hint("`GET /v3/glossaries` lists its dictionaries")
 }
 
+/// Refuses two dictionaries for the same languages.
+fn check_distinct(drafts: &[Draft]) -> Result<(), Problem> {
+    for (number, Draft { direction: Direction { source, target }, .. }) in drafts.iter().enumerate() {
+        if drafts[..number].iter().any(|one| one.direction.is_between(source, target)) {
+            let problem = format!("there are two dictionaries for {source} to {target}");
+            return Err(Problem::field("dictionaries", problem));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses entries that are too long, or too many.
 fn check_size(draft: &Draft) -> Result<(), Problem> {
     if draft.entries.len() > MOST_BYTES {
@@ -417,7 +434,7 @@ mod tests {
         let (owner, stop) = (Client(1), Stop::default());
         let id = added(&glossaries, 1, "a\tb\nc\td").unwrap().id.clone();
         let more = [draft("c\te\nf\tg"), of_languages("de-en", "x\ty")];
-        let changed = glossaries.change(owner, &id, Some("other".into()), &more, &stop).unwrap();
+        let changed = glossaries.change(owner, &id, Some("other"), &more, &stop).unwrap();
         assert_eq!((&*changed.name, changed.dictionaries.len()), ("other", 2));
         assert_eq!(terms(&changed), [("c", "e"), ("f", "g"), ("a", "b")]);
         glossaries.replace(owner, &id, &draft("z\tz"), &stop).unwrap();
@@ -430,6 +447,7 @@ mod tests {
         assert_eq!(gone.kind, Kind::NoGlossary);
         assert_eq!(glossaries.get(owner, &id).unwrap().dictionaries.len(), 1);
         let twice = vec![draft("a\tb"), draft("a\tb")];
+        assert!(glossaries.change(owner, &id, None, &twice, &stop).is_err());
         assert!(glossaries.add(owner, "terms".into(), twice, &stop).is_err());
     }
 

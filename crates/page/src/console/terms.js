@@ -55,14 +55,12 @@ function showTerms() {
   element("terms-count").textContent = terms.length ? `(${terms.length})` : "";
 }
 
-// Translates those sentences of `panel` again whose translations lack a term, together where they have the same terms.
+// Translates the sentences of `panel` that have terms with them, together where they have the same.
 async function applyTerms(panel, signal) {
   const groups = new Map();
   for (const { sentence } of sentencesIn(panel)) {
     const { source, plain, meant = "{}" } = sentence;
-    const terms = termsFor(panel, source);
-    const lacks = Object.values(terms).some((target) => !plain.includes(target));
-    const needed = JSON.stringify(lacks ? terms : {});
+    const needed = JSON.stringify(termsFor(panel, source));
     if (needed === meant) {
       continue;
     }

@@ -60,7 +60,7 @@ impl Pipeline {
         Ok(SourceIds { ids, first: first.unwrap_or(0), bytes })
     }
 
-    /// For each translation and each of its pending terms, what shows which words render it.
+    /// For each translation and each of its next terms, what shows which words render it.
     pub(super) fn evidence(&self, all: &[Placing<'_>]) -> Result<Vec<Vec<Evidence>>> {
         let special = self.tokenizers.sides();
         let (mut examples, mut whole) = (Vec::new(), Vec::new());
@@ -72,7 +72,7 @@ impl Pipeline {
             };
             whole.push(example(one.source.ids.clone(), whole.len()));
             examples.push(example(one.source.ids.clone(), examples.len()));
-            for &term in &one.pending {
+            for &term in one.next() {
                 for range in one.masks(term) {
                     let masked = one.source.without(&range, special.src.unk);
                     examples.push(example(masked, examples.len()));
@@ -115,7 +115,7 @@ impl Pipeline {
                     attends: attended.iter().map(|most| f64::from(u8::from(places.contains(most)))).collect(),
                 }
             };
-            one.pending.iter().map(of_term).collect()
+            one.next().iter().map(of_term).collect()
         };
         Ok(all.iter().map(&mut of_one).collect())
     }
@@ -134,7 +134,7 @@ impl SourceIds {
         let within = |bytes: &Range<usize>| overlap(bytes, range);
         let Some(start) = self.bytes.iter().position(within) else { return 0..0 };
         let len = self.bytes[start..].iter().take_while(|bytes| within(bytes)).count();
-        let most = self.ids.len() - 1;
+        let most = self.ids.len().saturating_sub(1);
         (self.first + start).min(most)..(self.first + start + len).min(most)
     }
 }
@@ -164,14 +164,6 @@ impl Evidence {
         let Some(best) = (0..words.len()).max_by(|&a, &b| own(a).total_cmp(&own(b))) else {
             return Vec::new();
         };
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "EV {:?}",
-                (0..words.len())
-                    .map(|at| format!("{} {:.2} {}", words.word(at), falls[at], attends[at]))
-                    .collect::<Vec<_>>()
-            );
-        }
         if weight(best) < LEAST {
             return Vec::new();
         }

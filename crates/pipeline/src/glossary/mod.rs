@@ -18,6 +18,7 @@ use attentive_data::is_control;
 use attentive_text::composed;
 
 use finder::Finder;
+use placing::with_case;
 
 pub use entries::{Codes, Entries, Entry, Format};
 pub use place::Unplaced;
@@ -53,6 +54,8 @@ impl Glossed {
         let [Term { range, target }] = &self.terms[..] else { return None };
         let (before, after) = (&self.text[..range.start], &self.text[range.end..]);
         let is_alone = !before.chars().chain(after.chars()).any(char::is_alphanumeric);
+        let source = &self.text[range.clone()];
+        let target = with_case(source, target, source.starts_with(char::is_uppercase));
         is_alone.then(|| format!("{before}{target}{after}"))
     }
 }

@@ -8,7 +8,7 @@
 //! likeliest of those that have the term as a word, in its place, and without the word that it replaces, is
 //! the new translation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter::zip;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use attentive_decode::{Hypothesis, SearchOptions, Sentence, Strategy};
 use attentive_text::composed;
 
 use super::super::batches::batches;
-use super::super::requirements::Reader;
+use super::super::requirements::{Reader, shortened};
 use super::super::source::Source;
 use super::super::{Candidate, Pipeline, Place, TranslateOptions, Translation, Warning};
-use super::placing::Placing;
+use super::placing::{Placing, unplaced};
 use super::spans::{Words, overlap, whole};
 use super::trial::Trial;
 use super::{Glossary, Glossed, Term};
@@ -83,32 +83,30 @@ impl Pipeline {
             self.begin(number, sentence, found, &reader, &mut all)?;
         }
         self.learn(&mut all, &options)?;
-        loop {
+        while all.iter().any(|one| !one.pending.is_empty()) {
             Interrupt::check()?;
+            // Each round deals with a term of each translation.
             let trials = self.trials(&mut all)?;
-            if trials.is_empty() {
-                break;
-            }
             self.try_all(&mut all, trials, &reader, &options)?;
         }
+        let mut placed: BTreeMap<usize, Vec<(Candidate, Vec<String>)>> = BTreeMap::new();
         for one in all {
             let problems = one.problems_at_the_end();
-            let Placing { sentence, rank, candidate, .. } = one;
-            found[sentence].hypotheses[rank] = candidate;
-            let warnings = &mut found[sentence].warnings;
-            for problem in problems {
-                let warning = Warning::new(problem).on_line(sentences[sentence].place.line);
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
-                }
-            }
+            placed.entry(one.sentence).or_default().push((one.candidate, problems));
         }
-        if !samples {
-            for (sentence, found) in zip(sentences, found) {
+        for (sentence, mut placed) in placed {
+            if !samples {
+                // Those with all terms first, and each text once.
+                placed.sort_by_key(|(_, problems)| !problems.is_empty());
                 let mut texts = HashSet::new();
-                let has_terms = !sentence.glossed.terms.is_empty();
-                found.hypotheses.retain(|one| texts.insert(one.text.clone()) || !has_terms);
+                placed.retain(|(one, _)| texts.insert(one.text.clone()));
             }
+            let (hypotheses, problems): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
+            let of_best: BTreeSet<String> = problems.into_iter().next().into_iter().flatten().collect();
+            let line = sentences[sentence].place.line;
+            let warnings = of_best.into_iter().map(|problem| Warning::new(problem).on_line(line));
+            found[sentence].warnings.extend(warnings);
+            found[sentence].hypotheses = hypotheses;
         }
         Ok(())
     }
@@ -124,7 +122,7 @@ impl Pipeline {
         let width = width.max(WIDTH);
         let strategy = Strategy::Beam { width, n_best: width, early_stopping };
         TranslateOptions {
-            search: SearchOptions { strategy, guided: true, ..options.search },
+            search: SearchOptions { strategy, guided: true, coverage_penalty: 0.0, ..options.search },
             batch_size: options.batch_size,
         }
     }
@@ -149,7 +147,12 @@ impl Pipeline {
         let mut wrong: HashSet<&str> = HashSet::new();
         for (at, Term { target, .. }) in terms.iter().enumerate() {
             match reader.tokens("term", target, &mut 0) {
-                Ok(_) => pending.push(at),
+                Ok(tokens) if !tokens.is_empty() => pending.push(at),
+                Ok(_) => {
+                    let problem =
+                        format!("left out: the term `{}` is blank for the model", shortened(target));
+                    found.warnings.push(Warning::new(problem).on_line(place.line));
+                }
                 Err(unmeetable) if wrong.insert(target) => {
                     found.warnings.push(unmeetable.left_out().on_line(place.line));
                 }
@@ -165,21 +168,23 @@ impl Pipeline {
             return Ok(());
         }
         let source = self.source_ids(text)?;
-        for (rank, candidate) in found.hypotheses.iter().enumerate() {
-            if !candidate.tokens.is_empty() {
-                all.push(Placing {
-                    sentence: number,
-                    rank,
-                    terms,
-                    words: Words::of(text.clone()),
-                    source: source.clone(),
-                    candidate: candidate.clone(),
-                    pending: pending.clone(),
-                    known: Rc::default(),
-                    placed: Vec::new(),
-                    problems: Vec::new(),
-                });
+        for candidate in &found.hypotheses {
+            let mut one = Placing {
+                sentence: number,
+                terms,
+                words: Words::of(text.clone()),
+                source: source.clone(),
+                candidate: candidate.clone(),
+                pending: pending.clone(),
+                known: Rc::default(),
+                placed: Vec::new(),
+                problems: Vec::new(),
+            };
+            if candidate.tokens.is_empty() {
+                one.problems = pending.iter().map(|&term| one.unrendered(term)).collect();
+                one.pending.clear();
             }
+            all.push(one);
         }
         Ok(())
     }
@@ -189,7 +194,7 @@ impl Pipeline {
         let source = Source::read(text, self)?.ids;
         let tokens = Some(self.tokenizers.tgt().encode(target)?);
         // With the start and the end.
-        let tokens = tokens.filter(|tokens| tokens.len() + 2 <= self.max_len());
+        let tokens = tokens.filter(|tokens| !source.is_empty() && tokens.len() + 2 <= self.max_len());
         let given = self.given(vec![(&source, tokens)], search)?.into_iter().flatten().next();
         let candidate = given.map(|given| self.candidate_of(given)).transpose()?;
         Ok(Candidate { text: target.to_owned(), ..candidate.unwrap_or_default() })
@@ -236,10 +241,11 @@ impl Pipeline {
             }
             let (words, tokens) = Words::of_tokens(&one.candidate.tokens, tokenizer)?;
             let mut located = Vec::new();
+            let later = one.pending.split_off(one.next().len());
             for (term, evidence) in std::mem::take(&mut one.pending).into_iter().zip(evidence) {
                 let same = one.terms.iter().filter(|other| other.target == one.terms[term].target);
                 match evidence.spans(&words, &tokens, &one.known[term], same.count() == 1) {
-                    spans if spans.is_empty() => one.problems.push(one.unplaced(term)),
+                    spans if spans.is_empty() => one.problems.push(one.unrendered(term)),
                     spans => located.push((term, spans)),
                 }
             }
@@ -253,6 +259,7 @@ impl Pipeline {
                 let is_there = whole(&words.text, &target)
                     .any(|start| overlap(&(start..start + target.len()), &spans[0].0));
                 if is_there {
+                    one.placed.push((target, None));
                     continue;
                 }
                 if trials.last().is_some_and(|(of, _)| *of == number) {
@@ -261,6 +268,7 @@ impl Pipeline {
                     trials.push((number, Trial { term: target, spans }));
                 }
             }
+            one.pending.extend(later);
         }
         Ok(trials)
     }
@@ -318,13 +326,13 @@ impl Pipeline {
                     let replaced = trial.replaced(&words);
                     one.placed.push((trial.term, replaced));
                 }
-                None => one.problems.push(one.unplaced_target(&trial.term)),
+                None => one.problems.push(unplaced(&trial.term)),
             }
         }
         Ok(())
     }
 
-    /// The results of a search for something else than translations, which are counted.
+    /// The results of a search that does not count as translation.
     fn search_beside(
         &self,
         sentences: Vec<Sentence>,
@@ -355,8 +363,12 @@ impl Pipeline {
         }
         for batch in batches(examples, special, None)? {
             Interrupt::check()?;
-            for (&number, log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
-                let log_prob = log_probs.iter().skip(usize::from(first.is_some())).sum();
+            for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
+                if first.is_some() {
+                    // The model writes it in any case.
+                    log_probs[0] = 0.0;
+                }
+                let log_prob = log_probs.iter().sum();
                 given[number] = Some(Hypothesis {
                     score: search.score(log_prob, log_probs.len()),
                     log_prob,

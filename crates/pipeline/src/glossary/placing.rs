@@ -16,7 +16,6 @@ use super::spans::{Words, overlap};
 /// A translation while its terms are being placed.
 pub(super) struct Placing<'a> {
     pub(super) sentence: usize,
-    pub(super) rank: usize,
     pub(super) terms: &'a [Term],
     pub(super) words: Words,
     pub(super) source: SourceIds,
@@ -30,11 +29,22 @@ pub(super) struct Placing<'a> {
     pub(super) problems: Vec<String>,
 }
 
+/// The number of terms of which one is given its place at a time: each has to be looked for again then.
+const NEXT: usize = 4;
+
+/// The maximum number of words of a term that are looked for one by one.
+const PARTS: usize = 8;
+
 impl Placing<'_> {
+    /// The pending terms of which one is given its place next.
+    pub(super) fn next(&self) -> &[usize] {
+        &self.pending[..self.pending.len().min(NEXT)]
+    }
+
     /// The bytes of the words of a term, if it has several.
     pub(super) fn parts(&self, term: usize) -> Vec<Range<usize>> {
         let words = self.words.words.iter().filter(|word| overlap(word, &self.terms[term].range));
-        let parts: Vec<Range<usize>> = words.cloned().collect();
+        let parts: Vec<Range<usize>> = words.take(PARTS).cloned().collect();
         if parts.len() > 1 { parts } else { Vec::new() }
     }
 
@@ -51,15 +61,10 @@ impl Placing<'_> {
     /// The translation of a term as it is written at `bytes`: with a capital at the beginning, if what it
     /// replaces has one there.
     pub(super) fn written(&self, term: usize, words: &Words, bytes: &Range<usize>) -> String {
-        let target = composed(&self.terms[term].target);
         let is_first = words.words.first().is_some_and(|first| first.start >= bytes.start);
-        let mut letters = target.chars();
-        match letters.next() {
-            Some(first) if is_first && words.text[bytes.clone()].starts_with(char::is_uppercase) => {
-                first.to_uppercase().chain(letters).collect()
-            }
-            _ => target.into_owned(),
-        }
+        let capital = is_first && words.text[bytes.clone()].starts_with(char::is_uppercase);
+        let Term { range, target } = &self.terms[term];
+        with_case(&self.words.text[range.clone()], target, capital)
     }
 
     /// True if the terms that are in their places are still there.
@@ -68,28 +73,53 @@ impl Placing<'_> {
         self.placed.iter().all(|(term, _)| after.occurrences(term).len() >= placed(term))
     }
 
-    /// All problems, also those of words that terms have replaced, but not everywhere.
+    /// All problems, also those of words that terms have replaced, but not everywhere, and of terms that have
+    /// the same place.
     pub(super) fn problems_at_the_end(&self) -> Vec<String> {
         let words = Words::of(self.candidate.text.clone());
-        let left = self.placed.iter().filter_map(|(term, word)| {
-            let word = word.as_deref().filter(|word| {
-                let in_terms = self.placed.iter().map(|(term, _)| Words::of(term.clone()).count_like(word));
-                words.count_like(word) > in_terms.sum()
-            })?;
-            Some(format!("besides the term `{}`, the translation has `{word}`", shortened(term)))
-        });
-        self.problems.iter().cloned().chain(left).collect()
+        let mut problems = self.problems.clone();
+        for (term, word) in &self.placed {
+            let in_terms = |word: &str| -> usize {
+                self.placed.iter().map(|(term, _)| Words::of(term.clone()).count_like(word)).sum()
+            };
+            let word = word.as_deref().filter(|word| words.count_like(word) > in_terms(word));
+            problems.extend(word.map(|word| {
+                let term = shortened(term);
+                format!("the translation has the term `{term}`, but also `{word}`, which it replaces")
+            }));
+            let placed = self.placed.iter().filter(|(other, _)| other == term).count();
+            let found = words.occurrences(term).len();
+            if found < placed {
+                let term = shortened(term);
+                problems
+                    .push(format!("the translation has the term `{term}` {found} instead of {placed} times"));
+            }
+        }
+        problems
     }
 
-    pub(super) fn unplaced(&self, term: usize) -> String {
-        self.unplaced_target(&self.terms[term].target)
+    /// The problem that no word renders a term.
+    pub(super) fn unrendered(&self, term: usize) -> String {
+        let target = shortened(&self.terms[term].target);
+        format!("the term `{target}` may be missing: the model renders it with no word of its own")
     }
+}
 
-    /// The problem that a term has no place.
-    pub(super) fn unplaced_target(&self, target: &str) -> String {
-        format!(
-            "the translation may lack the term `{}`: no word was found whose place it takes",
-            shortened(target)
-        )
+/// The problem that there is no translation with the term `target`.
+pub(super) fn unplaced(target: &str) -> String {
+    format!("the term `{}` may be missing: no translation with it was found", shortened(target))
+}
+
+/// `target`, the translation of `source`: with a capital, if that is asked for and the term is neither kept as
+/// it is nor has capitals of its own.
+pub(super) fn with_case(source: &str, target: &str, capital: bool) -> String {
+    let target = composed(target);
+    let is_kept = target.to_lowercase() == source.to_lowercase();
+    let mut letters = target.chars();
+    match letters.next() {
+        Some(first) if capital && !is_kept && !target.contains(char::is_uppercase) => {
+            first.to_uppercase().chain(letters).collect()
+        }
+        _ => target.into_owned(),
     }
 }

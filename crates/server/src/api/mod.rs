@@ -7,6 +7,7 @@ mod openai;
 pub(super) mod operation;
 pub(super) mod own;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -139,12 +140,12 @@ fn warned(mut response: Response, warnings: &[String]) -> Response {
     const MOST_BYTES: usize = 2 << 10;
     let mut room = MOST_BYTES;
     let mut told: Vec<String> = Vec::new();
-    for warning in warnings {
+    let mut seen = HashSet::new();
+    let mut distinct = warnings.iter().filter(|warning| seen.insert(warning.as_str()));
+    while let Some(warning) = distinct.next() {
         let warning: String = warning.chars().map(in_header).collect();
-        if told.contains(&warning) {
-            continue;
-        }
         if told.len() == MOST || warning.len() > room {
+            told.push(format!("and {} more", 1 + distinct.count()));
             break;
         }
         room -= warning.len();
@@ -170,7 +171,7 @@ fn attached(file: &Finished) -> Response {
     let name = form_urlencoded::byte_serialize(file.name.as_bytes()).collect::<String>().replace('+', "%20");
     let disposition = format!("attachment; filename*=UTF-8''{name}");
     let head = [(CONTENT_TYPE, file.format.media_type().to_owned()), (CONTENT_DISPOSITION, disposition)];
-    (head, file.content.clone()).into_response()
+    warned((head, file.content.clone()).into_response(), &file.warnings)
 }
 
 /// All paths, with their description.
@@ -316,7 +317,8 @@ mod tests {
         // Each is 900 bytes in the header.
         let many: Vec<String> = ["猫", "犬", "鳥", "魚", "馬"].map(|sign| sign.repeat(112)).into();
         let told = header(&many).unwrap();
-        assert_eq!(told.split("; ").count(), 2);
+        assert_eq!(told.split("; ").count(), 3);
+        assert!(told.ends_with("; and 3 more"), "{told}");
         let same = vec!["a".to_owned(); 9];
         assert_eq!(header(&same).unwrap(), "a");
         assert!(told.len() <= 2 << 10);

@@ -1,6 +1,6 @@
 //! The terms of a glossary in the texts of a request.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use attentive_base::count::count;
@@ -30,7 +30,7 @@ impl Terms {
     /// # Errors
     /// A [`Problem`] for too many terms, and for one that cannot be read.
     pub(crate) fn given(
-        terms: &HashMap<String, String>,
+        terms: &BTreeMap<String, String>,
         app: &Shared,
         visit: &Visit,
     ) -> Result<Option<Self>, Problem> {
@@ -100,8 +100,9 @@ pub(crate) async fn placed(
     found: Vec<Translation>,
     options: TranslateOptions,
 ) -> Result<Vec<Translation>, Problem> {
-    /// About the number of times that a sentence is read or translated for a term.
-    const TIMES: usize = 16;
+    /// About the number of times that a sentence is read or translated for a term: without words of the
+    /// source, and by three searches.
+    const TIMES: usize = 32;
     if glossed.iter().all(|one| one.terms.is_empty()) {
         return Ok(found);
     }

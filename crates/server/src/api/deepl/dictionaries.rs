@@ -140,7 +140,7 @@ async fn change(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let drafts = drafts(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
-    let change = move |stop: &Stop| store.glossaries.change(owner, &id, asked.name, &drafts, stop);
+    let change = move |stop: &Stop| store.glossaries.change(owner, &id, asked.name.as_deref(), &drafts, stop);
     let glossary = app.desk.ask(client, change).await?;
     Ok(warned(reply(&described(&glossary)), &ignored))
 }

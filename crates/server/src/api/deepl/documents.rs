@@ -102,11 +102,9 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
         // Kept until the end: the server waits for it when it stops, and its characters count.
         let _held = (accepted, visit);
         let asked = Texts::of_file(texts, format, terms);
-        let done = translate(&app, &model, client, asked).await.map(|done| Translated {
-            name,
-            format,
-            text: done.texts.into_iter().next().map(|text| text.best).unwrap_or_default(),
-            characters,
+        let done = translate(&app, &model, client, asked).await.map(|done| {
+            let (text, warnings) = done.into_first();
+            Translated { name, format, text, characters, warnings }
         });
         app.documents.end(&ticket, done);
     });

@@ -68,7 +68,7 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let warnings: Vec<String> = asked.others.warning(&[]).into_iter().chain(warnings).collect();
     // Only now, so that nothing is kept for a client that goes away.
     let ticket = app.documents.begin(owner, Access::Key, done.len())?;
-    app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters }));
+    app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters, warnings: Vec::new() }));
     let url = format!("{}/download_file/{}.{format}", own_address(&headers), ticket.key);
     Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
 }

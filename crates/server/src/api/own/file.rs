@@ -1,6 +1,6 @@
 //! Translation of files.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use attentive_config::Task;
@@ -28,9 +28,9 @@ pub(super) struct TranslateFile {
     name: String,
     /// The content of the file.
     text: String,
-    /// Terms and the translations that take the place of what translates them.
+    /// Terms and the words to translate them with.
     #[serde(default)]
-    terms: HashMap<String, String>,
+    terms: BTreeMap<String, String>,
 }
 
 /// A translated file.

@@ -1,6 +1,6 @@
 //! Translations with all details.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use attentive_config::Task;
@@ -53,10 +53,9 @@ pub(super) struct Translate {
     /// Phrases that each translation must contain; each text must then be a single sentence.
     #[serde(default)]
     phrases: Vec<String>,
-    /// Terms and the translations that take the place of what translates them. Not with `prefix`,
-    /// `prefix_tokens` or `phrases`.
+    /// Terms and the words to translate them with. Not with `prefix`, `prefix_tokens` or `phrases`.
     #[serde(default)]
-    terms: HashMap<String, String>,
+    terms: BTreeMap<String, String>,
     /// Samples translations instead of searching for the most likely ones.
     sampling: Option<SamplingObject>,
     /// Whether to return word alignments.
