@@ -28,10 +28,13 @@ impl Glossary {
             let added = pipeline::Entry::new(source, target).and_then(|entry| glossary.insert(entry));
             added.map_err(|problem| {
                 let hint = "give each term as a string with its translation";
-                exception(py, &Error::Data {
-                    problem: format!("the term `{source}` {problem}"),
-                    hint: Some(hint.into()),
-                })
+                exception(
+                    py,
+                    &Error::Data {
+                        problem: format!("the term `{source}` {problem}"),
+                        hint: Some(hint.into()),
+                    },
+                )
             })?;
         }
         Ok(Self(glossary))

@@ -97,7 +97,7 @@ fn requests(texts: Vec<String>, demands: Option<Vec<Demanded>>) -> Vec<Request> 
     };
     let request = |(src, (prefix, phrases)): (String, Demanded)| Request {
         src,
-        demands: Arc::new(Demands { prefix: Prefix::Text(prefix), phrases, ..Demands::default() }),
+        demands: Arc::new(Demands { prefix: Prefix::Text(prefix), phrases }),
         place: None,
     };
     texts.into_iter().zip(demands).map(request).collect()

@@ -213,11 +213,11 @@ impl<'a> Reader<'a> {
 impl Pipeline {
     /// `text`, whose tokens are `tokens`, as a phrase whose last word must not continue.
     pub(super) fn whole_words(&self, text: &str, tokens: Vec<TokenId>) -> Phrase {
-        let continuations = match text.ends_with(is_in_word) {
-            true => {
-                Arc::clone(self.continuations.get_or_init(|| self.tokenizers.tgt().continuations().into()))
-            }
-            false => [].into(),
+        let of_words = || self.tokenizers.tgt().continuations().into();
+        let continuations = if text.ends_with(is_in_word) {
+            Arc::clone(self.continuations.get_or_init(of_words))
+        } else {
+            Arc::default()
         };
         Phrase { tokens, continuations }
     }

@@ -48,7 +48,6 @@ impl Demands {
                 demands: Arc::new(pipeline::Demands {
                     prefix: Prefix::Text(line(&self.prefixes, number)?),
                     phrases: phrases.map(str::to_owned).collect(),
-                    ..pipeline::Demands::default()
                 }),
                 place: None,
             })

@@ -182,9 +182,10 @@ impl Evidence {
             let (from, to) = (at.min(neighbor), at.max(neighbor));
             let between = &words.text[words.words[from].end..words.words[to].start];
             let is_likely = falls[neighbor] >= NEIGHBOR * falls[best];
-            match between.contains(char::is_whitespace) {
-                true => parts.contains(&neighbor),
-                false => is_likely || attends[neighbor] > 0.0,
+            if between.contains(char::is_whitespace) {
+                parts.contains(&neighbor)
+            } else {
+                is_likely || attends[neighbor] > 0.0
             }
         };
         let (mut first, mut last) = (best, best);

@@ -93,10 +93,7 @@ impl Glossary {
             }
             glossary.insert(entry).map_err(|problem| format!("line {number} {problem}"))?;
         }
-        match glossary.entries.is_empty() {
-            true => Err("there are no entries".into()),
-            false => Ok(glossary),
-        }
+        if glossary.entries.is_empty() { Err("there are no entries".into()) } else { Ok(glossary) }
     }
 
     /// Adds an entry.

@@ -10,7 +10,6 @@ fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
         demands: Arc::new(Demands {
             prefix: Prefix::Text(prefix.into()),
             phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
-            ..Demands::default()
         }),
         place: None,
     }

@@ -81,10 +81,10 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let chooser = Arc::clone(&app);
     let chosen = move |_: &Stop| {
         let form = Form::File(format);
-        let is_translated = is_in(&chooser, source.as_ref(), &target, &form, &texts[0]);
-        let model = match is_translated {
-            true => None,
-            false => Some(choose(&chooser, source.as_ref(), &target, &form, &texts[0])?.0),
+        let model = if is_in(&chooser, source.as_ref(), &target, &form, &texts[0]) {
+            None
+        } else {
+            Some(choose(&chooser, source.as_ref(), &target, &form, &texts[0])?.0)
         };
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))

@@ -190,7 +190,7 @@ impl Translate {
         let phrases = std::mem::take(&mut self.phrases);
         let none = OneOrMany::Many(Vec::new());
         let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
-        let demands = Demands { prefix, phrases, ..Demands::default() };
+        let demands = Demands { prefix, phrases };
         Ok((texts, demands))
     }
 }
