@@ -140,7 +140,7 @@ impl SourceIds {
 }
 
 impl Evidence {
-    /// The bytes and numbers of the words that render a term, most evident first; none if nothing does.
+    /// The bytes and numbers of the words that render a term, in their order; none if nothing does.
     /// `known` is what the model writes for the term alone, and `alone` is true if no other term of the
     /// sentence has the same translation.
     pub(super) fn spans(
@@ -201,6 +201,7 @@ impl Evidence {
             let same = (0..words.len()).filter(|&at| at != best && words.word(at) == words.word(best));
             let same = same.filter(|&at| weight(at) >= LEAST || attends[at] > 0.0);
             spans.extend(same.map(|at| (bytes(at, at), at..at + 1)));
+            spans.sort_by_key(|(bytes, _)| bytes.start);
         }
         spans
     }

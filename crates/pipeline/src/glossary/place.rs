@@ -3,10 +3,9 @@
 //! A sentence is translated as usual. A word of the translation renders a term if it becomes much less likely
 //! once the source lacks the term (leave-one-out attribution, as in Li et al. 2016, "Understanding neural
 //! networks through representation erasure"), above all if it attends to the term, or the model also writes
-//! it for the term alone. The term takes its place: in the translation as it is, and in translations that are
-//! free after it, or from one or two words before it, so that an article may agree with the term. The
-//! likeliest of those that have the term as a word, in its place, and without the word that it replaces, is
-//! the new translation.
+//! it for the term alone. The term takes its place: in the translation as it is, and in translations in which
+//! one or two words before it may differ, so that an article may agree with the term. The likeliest of those
+//! that have the term as a word, in its place, and without the word that it replaces, is the new translation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter::zip;

@@ -71,19 +71,6 @@ impl Words {
         (0..self.len()).any(|number| is_like(self.word(number).to_lowercase()))
     }
 
-    /// The number of these words that `other` does not have.
-    pub(super) fn missing_in(&self, other: &Self) -> usize {
-        let mut left: Vec<&str> = (0..other.len()).map(|number| other.word(number)).collect();
-        let is_missing = |number: &usize| match left.iter().position(|word| *word == self.word(*number)) {
-            Some(at) => {
-                left.swap_remove(at);
-                false
-            }
-            None => true,
-        };
-        (0..self.len()).filter(is_missing).count()
-    }
-
     /// The number of words that begin like `word`, in any case. Inflected forms of a short word would not be
     /// told from others.
     pub(super) fn count_like(&self, word: &str) -> usize {
@@ -135,7 +122,6 @@ mod tests {
         assert_eq!((words.count_like("Hund"), words.count_like("er")), (3, 1));
         let like = ["hunde", "Hundehütte", "DIE", "Hut", "ertränkt"].map(|word| words.has_like(word));
         assert_eq!(like, [true, true, true, false, false]);
-        assert_eq!(words.missing_in(&Words::of("Der Hund, der Hund, er".into())), 5);
     }
 
     #[test]

@@ -4,12 +4,9 @@ use std::ops::Range;
 
 use super::spans::Words;
 
-/// The number of words before a term that may change with it.
+/// The number of words before a term that may change with it, such as an article. A term is often so unlikely
+/// that what follows it is, too: a model that may write anything there repeats itself, or changes the meaning.
 const BEFORE: usize = 2;
-
-/// The number of other words that may change, such as articles. A term is often so unlikely that what follows
-/// it is, too: a model that may write anything there repeats itself, or leaves something out.
-const CHANGED: usize = 2;
 
 /// A term and the words that it replaces.
 pub(super) struct Trial {
@@ -33,17 +30,11 @@ impl Trial {
         whole + &text[done..]
     }
 
-    /// The beginnings of translations with the term: up to the term, and up to one and two words before it.
+    /// The beginnings of translations with the term: up to one and two words before it.
     pub(super) fn prefixes(&self, words: &Words) -> Vec<String> {
-        let text = &words.text;
-        let (bytes, numbers) = &self.spans[0];
-        let begun = format!("{}{}", &text[..bytes.start], self.term);
-        let mut all = vec![begun];
-        for back in 1..=BEFORE.min(numbers.start) {
-            all.push(text[..words.words[numbers.start - back].start].to_owned());
-        }
-        all.dedup();
-        all
+        let place = self.spans[0].1.start;
+        let back = 1..=BEFORE.min(place);
+        back.map(|back| words.text[..words.words[place - back].start].to_owned()).collect()
     }
 
     /// The word that the term replaces; `None` if it replaces several.
@@ -65,7 +56,9 @@ impl Trial {
             })
         };
         let exchanged = Words::of(self.exchanged(before));
-        let is_kept = after.len() == exchanged.len() && exchanged.missing_in(after) <= CHANGED;
+        let rest = self.spans[0].1.start + Words::of(self.term.clone()).len();
+        let is_kept = after.len() == exchanged.len()
+            && (rest..after.len()).all(|at| after.word(at) == exchanged.word(at));
         is_new && now.contains(&self.spans[0].1.start) && self.spans.iter().all(is_gone) && is_kept
     }
 }
