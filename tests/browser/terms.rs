@@ -21,7 +21,7 @@ fn terms_take_the_places_of_what_translates_them() {
         page.text(".examined", |source| source == "The dog sees the cat.");
         page.texts(".candidate", |found| found.len() > 1 && found[0].contains("Pudel"));
         // Without the terms, the translation is as before.
-        page.write("#terms", "");
+        page.write("#terms", "horse = Gaul");
         translation(page, |after| after.starts_with("Das Hund sieht das Katze."));
     });
 }

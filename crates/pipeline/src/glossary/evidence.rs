@@ -141,14 +141,14 @@ impl SourceIds {
 
 impl Evidence {
     /// The bytes and numbers of the words that render a term, in their order; none if nothing does.
-    /// `known` is what the model writes for the term alone, and `alone` is true if no other term of the
-    /// sentence has the same translation.
+    /// `known` is what the model writes for the term alone, and `may_be_others` is true if other words like
+    /// this one may render other terms.
     pub(super) fn spans(
         &self,
         words: &Words,
         tokens: &[Range<usize>],
         known: &Words,
-        alone: bool,
+        may_be_others: impl Fn(&str) -> bool,
     ) -> Vec<(Range<usize>, Range<usize>)> {
         let falls = words.sums(tokens, &self.falls);
         let others = words.sums(tokens, &self.others);
@@ -197,7 +197,7 @@ impl Evidence {
         }
         let bytes = |first: usize, last: usize| words.words[first].start..words.words[last].end;
         let mut spans = vec![(bytes(first, last), first..last + 1)];
-        if alone && first == last {
+        if first == last && !may_be_others(words.word(best)) {
             let same = (0..words.len()).filter(|&at| at != best && words.word(at) == words.word(best));
             let same = same.filter(|&at| weight(at) >= LEAST || attends[at] > 0.0);
             spans.extend(same.map(|at| (bytes(at, at), at..at + 1)));

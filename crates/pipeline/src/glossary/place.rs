@@ -242,8 +242,8 @@ impl Pipeline {
             let mut located = Vec::new();
             let later = one.pending.split_off(one.next().len());
             for (term, evidence) in std::mem::take(&mut one.pending).into_iter().zip(evidence) {
-                let same = one.terms.iter().filter(|other| other.target == one.terms[term].target);
-                match evidence.spans(&words, &tokens, &one.known[term], same.count() == 1) {
+                match evidence.spans(&words, &tokens, &one.known[term], |word| one.may_be_others(term, word))
+                {
                     spans if spans.is_empty() => one.problems.push(one.unrendered(term)),
                     spans => located.push((term, spans)),
                 }

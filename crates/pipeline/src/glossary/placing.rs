@@ -67,6 +67,13 @@ impl Placing<'_> {
         with_case(&self.words.text[range.clone()], target, capital)
     }
 
+    /// True if words like `word`, which renders a term, may render others: one has the same translation, or is
+    /// this word itself.
+    pub(super) fn may_be_others(&self, term: usize, word: &str) -> bool {
+        let same = self.terms.iter().filter(|other| other.target == self.terms[term].target);
+        same.count() > 1 || self.placed.iter().any(|(placed, _)| placed.contains(word))
+    }
+
     /// True if the terms that are in their places are still there.
     pub(super) fn keeps_placed(&self, after: &Words) -> bool {
         let placed = |term: &str| self.placed.iter().filter(|(other, _)| other == term).count();
