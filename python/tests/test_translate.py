@@ -90,22 +90,22 @@ def test_prefixes_and_constraints_belong_to_all_texts_or_to_each(model: attentiv
 
 
 def test_terms_of_a_glossary_take_their_places(model: attentive.Model, tmp_path: Path) -> None:
-    terms = {"dog": "Vogel", "sleeps": "rennt"}
-    assert model.translate("a dog runs", glossary=terms) == "ein Vogel rennt"
-    assert model.translate(["a dog sleeps", "two cats sleep"], glossary=terms) == ["ein Vogel rennt", "zwei Katzen schlafen"]
+    terms = {"bird": "Hund", "sleeps": "rennt"}
+    assert model.translate("a bird runs", glossary=terms) == "ein Hund rennt"
+    assert model.translate(["a bird sleeps", "two cats sleep"], glossary=terms) == ["ein Hund rennt", "zwei Katzen schlafen"]
     file = tmp_path / "terms.csv"
-    file.write_text("dog,Vogel\nsleeps,rennt\n")
-    found = list(model.translate(iter(["a dog runs"] * 3), glossary=file, batch_size=1))
-    assert found == ["ein Vogel rennt"] * 3
-    lacking = model.translate("a dog runs", glossary={"dog": "Pudel"})
-    assert lacking == "ein Hund rennt" and "the term `Pudel` cannot be written" in lacking.warnings[0]
+    file.write_text("bird,Hund\nsleeps,rennt\n")
+    found = list(model.translate(iter(["a bird runs"] * 3), glossary=file, batch_size=1))
+    assert found == ["ein Hund rennt"] * 3
+    lacking = model.translate("a bird runs", glossary={"bird": "Pudel"})
+    assert lacking == "ein Vogel rennt" and "the term `Pudel` cannot be written" in lacking.warnings[0]
     with pytest.raises(attentive.UsageError, match="glossary"):
-        model.translate("a dog runs", glossary=terms, prefix="ein")
+        model.translate("a bird runs", glossary=terms, prefix="ein")
     with pytest.raises(attentive.DataError, match="the term ` ` has nothing as its source term"):
-        model.translate("a dog runs", glossary={" ": "a"})
+        model.translate("a bird runs", glossary={" ": "a"})
     file.write_text("a,b,c\n")
     with pytest.raises(attentive.DataError, match="line 1 has 3 fields"):
-        model.translate("a dog runs", glossary=file)
+        model.translate("a bird runs", glossary=file)
 
 
 def test_samples_depend_on_the_seed_and_the_place_alone(model: attentive.Model) -> None:
