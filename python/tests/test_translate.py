@@ -90,11 +90,11 @@ def test_prefixes_and_constraints_belong_to_all_texts_or_to_each(model: attentiv
 
 
 def test_terms_of_a_glossary_take_their_places(model: attentive.Model, tmp_path: Path) -> None:
-    terms = {"bird": "Hund", "sleeps": "rennt"}
+    terms = {"bird": "Hund", "horses": "Katzen"}
     assert model.translate("a bird runs", glossary=terms) == "ein Hund rennt"
-    assert model.translate(["a bird sleeps", "two cats sleep"], glossary=terms) == ["ein Hund rennt", "zwei Katzen schlafen"]
+    assert model.translate(["two horses run", "two cats sleep"], glossary=terms) == ["zwei Katzen rennen", "zwei Katzen schlafen"]
     file = tmp_path / "terms.csv"
-    file.write_text("bird,Hund\nsleeps,rennt\n")
+    file.write_text("bird,Hund\nhorses,Katzen\n")
     found = list(model.translate(iter(["a bird runs"] * 3), glossary=file, batch_size=1))
     assert found == ["ein Hund rennt"] * 3
     lacking = model.translate("a bird runs", glossary={"bird": "Pudel"})
