@@ -8,6 +8,7 @@ from typing_extensions import Self
 from ._events import Watcher
 
 __all__ = [
+    "Glossary",
     "Model",
     "Tensor",
     "Tokenizer",
