@@ -208,4 +208,5 @@ def hypothesis(kind: type[H], found: dict[str, Any], scored: bool) -> H:
 
 def rescored(answer: dict[str, Any]) -> Rescored:
     """The probability that the native module computed."""
-    return Rescored(**answer | {"log_prob": float("nan") if answer["log_prob"] is None else answer["log_prob"]})
+    log_prob = float("nan") if answer["log_prob"] is None else answer["log_prob"]
+    return Rescored(log_prob, answer["tokens"], answer["token_log_probs"], answer["warnings"])
