@@ -65,7 +65,7 @@ impl Glossary {
     /// term alone says that it is not translated.
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be read; [`Error::Data`] with the first line that is not an entry.
+    /// The errors of [`regular_file::read_text`]; [`Error::Data`] with the first line that is not an entry.
     pub fn read(path: &Path) -> Result<Self> {
         /// The maximum number of bytes of a file.
         const MOST: u64 = 64 << 20;
