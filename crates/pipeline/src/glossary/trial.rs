@@ -57,8 +57,11 @@ impl Trial {
         };
         let exchanged = Words::of(self.exchanged(before));
         let rest = self.spans[0].1.start + Words::of(self.term.clone()).len();
-        let is_kept = after.len() == exchanged.len()
-            && (rest..after.len()).all(|at| after.word(at) == exchanged.word(at));
+        let tail = |words: &Words| {
+            let end = rest.checked_sub(1).and_then(|last| words.words.get(last)).map_or(0, |word| word.end);
+            words.text[end..].to_owned()
+        };
+        let is_kept = after.len() == exchanged.len() && tail(after) == tail(&exchanged);
         is_new && now.contains(&self.spans[0].1.start) && self.spans.iter().all(is_gone) && is_kept
     }
 }
