@@ -50,18 +50,28 @@ impl Pipeline {
         }
         let first = self.contract()?.forced_first;
         let (mut results, examples) = self.pairs(first_line, src, tgt, first)?;
+        for (number, log_probs) in self.log_probs(examples)? {
+            results[number].log_prob = log_probs.iter().sum();
+            results[number].token_log_probs = log_probs;
+        }
+        Ok(results)
+    }
+
+    /// The log-probabilities of the targets of each of `examples`, with its number, in some order. The token
+    /// that the model writes first in any case has the probability 1.
+    pub(super) fn log_probs(&self, examples: Vec<Example>) -> Result<Vec<(usize, Vec<f64>)>> {
+        let forces = self.contract()?.forced_first.is_some();
+        let mut all = Vec::with_capacity(examples.len());
         for batch in batches(examples, self.tokenizers.sides(), None)? {
             Interrupt::check()?;
             for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
-                // The model generates this token in any case.
-                if first.is_some() {
-                    log_probs[0] = 0.0;
+                if let Some(first) = log_probs.first_mut().filter(|_| forces) {
+                    *first = 0.0;
                 }
-                results[number].log_prob = log_probs.iter().sum();
-                results[number].token_log_probs = log_probs;
+                all.push((number, log_probs));
             }
         }
-        Ok(results)
+        Ok(all)
     }
 
     /// Results without scores, and the examples that give the scores, numbered like the results. The model
@@ -110,7 +120,7 @@ impl Pipeline {
 
     /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged
     /// probabilities.
-    pub(super) fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
+    fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
         let each: Vec<_> =
             (self.members()).map(|member| member.with_model(log_probs)).collect::<Result<_>>()?;

@@ -1,7 +1,6 @@
 //! Translation.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use attentive_base::error::{Error, Result};
@@ -352,17 +351,7 @@ impl Pipeline {
             let text = tgt.decode(&found.tokens)?;
             let is_new = || candidates.iter().all(|other| other.text != text);
             if candidates.len() < strategy.n_best() && (strategy.samples() || is_new()) {
-                let unmet = found.unmet.iter();
-                let unmet = unmet.map(|&number| Arc::clone(&required.phrases[number]));
-                candidates.push(Candidate {
-                    text,
-                    score: found.score,
-                    log_prob: found.log_prob,
-                    tokens: found.tokens,
-                    token_log_probs: found.token_log_probs,
-                    finished: found.finished,
-                    unmet: unmet.collect(),
-                });
+                candidates.push(Candidate::of(found, text, &required.phrases));
             }
         }
         Ok(candidates)

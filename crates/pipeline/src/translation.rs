@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use attentive_base::batch::TokenId;
+use attentive_decode::Hypothesis;
 
 use super::Warning;
 use super::source::Source;
@@ -53,6 +54,19 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// What a search has `found`, with its `text`; `phrases` are those that were required.
+    pub(super) fn of(found: Hypothesis, text: String, phrases: &[Arc<str>]) -> Self {
+        Self {
+            text,
+            score: found.score,
+            log_prob: found.log_prob,
+            tokens: found.tokens,
+            token_log_probs: found.token_log_probs,
+            finished: found.finished,
+            unmet: found.unmet.iter().map(|&number| Arc::clone(&phrases[number])).collect(),
+        }
+    }
+
     /// True if the candidate reached the length limit. The empty translation of a blank line did not.
     pub fn is_cut_off(&self) -> bool {
         !self.finished && !self.tokens.is_empty()

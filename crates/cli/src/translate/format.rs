@@ -1,7 +1,7 @@
 //! Translations as text, columns or JSON.
 
 use attentive_base::error::{Error, Result};
-use attentive_pipeline::{Alignment, Candidate, CandidateAnswer, Pipeline, TranslationAnswer, Warning};
+use attentive_pipeline::{Alignment, Candidate, Pipeline, TranslationAnswer, Warning};
 use serde::Serialize;
 
 use super::division::Translated;
@@ -50,19 +50,20 @@ impl Writer<'_> {
                 Some(warning) if self.strict => return Err(refused(warning)),
                 _ => message::warnings(&translation.warnings),
             }
-            let answer = TranslationAnswer::new(self.pipeline, translation, &mut alignments);
+            let mut aligned = alignments.by_ref().take(translation.hypotheses.len());
             if self.style == Style::Json {
+                let answer = TranslationAnswer::new(self.pipeline, translation, &mut aligned);
                 self.out.json_line(&Line { line, answer })?;
                 continue;
             }
-            for found in &answer.translations {
-                self.write_columns(line, found)?;
+            for found in &translation.hypotheses {
+                self.write_columns(line, found, aligned.next())?;
             }
         }
         self.out.flush()
     }
 
-    fn write_columns(&mut self, line: usize, found: &CandidateAnswer) -> Result<()> {
+    fn write_columns(&mut self, line: usize, found: &Candidate, alignment: Option<Alignment>) -> Result<()> {
         let mut columns = match self.style {
             Style::LineScoreText => vec![line.to_string(), format!("{:.4}", found.score)],
             _ => Vec::new(),
@@ -73,10 +74,9 @@ impl Writer<'_> {
             _ => found.text.clone(),
         });
         if self.token_scores {
-            columns.push(found.tokens.join(" "));
+            columns.push(self.pipeline.tokenizers().tgt().spelled(&found.tokens).join(" "));
             columns.push(blank_separated(&found.token_log_probs));
         }
-        let alignment = found.alignment.clone().map(Alignment);
         columns.extend(alignment.map(|alignment| alignment.to_string()));
         self.out.line(columns.join("\t"))
     }

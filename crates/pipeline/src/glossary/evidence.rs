@@ -5,11 +5,9 @@ use std::ops::Range;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
-use attentive_base::interrupt::Interrupt;
 use attentive_data::Example;
 
 use super::super::Pipeline;
-use super::super::batches::batches;
 use super::super::source::Source;
 use super::placing::Placing;
 use super::spans::{Words, overlap};
@@ -80,11 +78,8 @@ impl Pipeline {
             }
         }
         let mut log_probs = vec![Vec::new(); examples.len()];
-        for batch in batches(examples, special, None)? {
-            Interrupt::check()?;
-            for (&number, found) in batch.lines.iter().zip(self.forced(&batch)?) {
-                log_probs[number] = found;
-            }
+        for (number, found) in self.log_probs(examples)? {
+            log_probs[number] = found;
         }
         let mut attended = match self.require_cross_attention("a place") {
             Ok(()) => self.attended_by(whole)?,

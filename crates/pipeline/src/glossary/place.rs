@@ -4,8 +4,8 @@
 //! once the source lacks the term (leave-one-out attribution, as in Li et al. 2016, "Understanding neural
 //! networks through representation erasure"), above all if it attends to the term, or the model also writes
 //! it for the term alone. The term takes its place: in the translation as it is, and in translations in which
-//! one or two words before it may differ, so that an article may agree with the term. The likeliest of those
-//! that have the term as a word, in its place, and without the word that it replaces, is the new translation.
+//! the word before it differs, so that an article may agree with the term. The likeliest of those that have
+//! the term as a word, in its place, and without the word that it replaces, is the new translation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter::zip;
@@ -20,7 +20,6 @@ use attentive_data::Example;
 use attentive_decode::{Hypothesis, SearchOptions, Sentence, Strategy};
 use attentive_text::composed;
 
-use super::super::batches::batches;
 use super::super::requirements::{Reader, shortened};
 use super::super::source::Source;
 use super::super::{Candidate, Pipeline, Place, TranslateOptions, Translation, Warning};
@@ -81,7 +80,7 @@ impl Pipeline {
         for (number, (sentence, found)) in sentences.iter().zip(&mut *found).enumerate() {
             self.begin(number, sentence, found, &reader, &mut all)?;
         }
-        self.learn(&mut all, &options)?;
+        self.translate_alone(&mut all, &options)?;
         while all.iter().any(|one| !one.pending.is_empty()) {
             Interrupt::check()?;
             // Each round deals with a term of each translation.
@@ -195,12 +194,15 @@ impl Pipeline {
         // With the start and the end.
         let tokens = tokens.filter(|tokens| !source.is_empty() && tokens.len() + 2 <= self.max_len());
         let given = self.given(vec![(&source, tokens)], search)?.into_iter().flatten().next();
-        let candidate = given.map(|given| self.candidate_of(given)).transpose()?;
-        Ok(Candidate { text: target.to_owned(), ..candidate.unwrap_or_default() })
+        let text = target.to_owned();
+        Ok(match given {
+            Some(given) => Candidate::of(given, text, &[]),
+            None => Candidate { text, ..Candidate::default() },
+        })
     }
 
     /// Translates each term alone.
-    fn learn(&self, all: &mut [Placing<'_>], options: &TranslateOptions) -> Result<()> {
+    fn translate_alone(&self, all: &mut [Placing<'_>], options: &TranslateOptions) -> Result<()> {
         let mut numbers: HashMap<&str, usize> = HashMap::new();
         let mut sentences = Vec::new();
         for one in &*all {
@@ -272,7 +274,7 @@ impl Pipeline {
         Ok(trials)
     }
 
-    /// Searches for translations with the term of each trial in its place, and keeps the likeliest.
+    /// Gives the term of each trial its place: in the likeliest of the translations that have it there.
     fn try_all(
         &self,
         all: &mut [Placing<'_>],
@@ -281,47 +283,34 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<()> {
         let tokenizer = self.tokenizers.tgt();
-        let (mut sentences, mut counts, mut exchanged, mut before) = Default::default();
-        for (number, trial) in &trials {
-            let one = &all[*number];
-            let (words, _) = Words::of_tokens(&one.candidate.tokens, tokenizer)?;
-            let src = &one.source.ids;
-            let room = reader.room(src.len());
-            let fitting = |text: &str| -> Result<Option<Vec<TokenId>>> {
+        let words =
+            |(number, _): &(usize, Trial)| Words::of_tokens(&all[*number].candidate.tokens, tokenizer);
+        let before = trials.iter().map(|trial| Ok(words(trial)?.0)).collect::<Result<Vec<Words>>>()?;
+        let texts = self.variants(all, &trials, &before, reader, options)?;
+        let mut pairs = Vec::new();
+        for ((number, _), texts) in zip(&trials, &texts) {
+            let src = &all[*number].source.ids;
+            for text in texts {
                 let ids = tokenizer.encode(text.trim())?;
-                Ok((ids.len() <= room && !ids.contains(&tokenizer.special().unk)).then_some(ids))
-            };
-            let phrase = self.whole_words(&trial.term, tokenizer.encode(&trial.term)?);
-            let earlier = Vec::len(&sentences);
-            for prefix in trial.prefixes(&words) {
-                if let Some(prefix) = fitting(&prefix)?.filter(|ids| ids.len() + phrase.tokens.len() <= room)
-                {
-                    let constraints = vec![phrase.clone()];
-                    sentences.push(Sentence { src: src.clone(), prefix, constraints, stream: 0 });
-                }
+                let fits = ids.len() <= reader.room(src.len()) && !ids.contains(&tokenizer.special().unk);
+                pairs.push((src, fits.then_some(ids)));
             }
-            Vec::push(&mut counts, sentences.len() - earlier);
-            Vec::push(&mut exchanged, (src, fitting(&trial.exchanged(&words))?));
-            Vec::push(&mut before, words);
         }
-        let exchanged = self.given(exchanged, &options.search)?;
-        let mut results = self.search_beside(sentences, options)?.into_iter();
-        let each = trials.into_iter().zip(counts).zip(before).zip(exchanged);
-        for ((((number, trial), count), words), exchanged) in each {
+        let mut given = self.given(pairs, &options.search)?.into_iter();
+        for (((number, trial), words), texts) in trials.into_iter().zip(before).zip(texts) {
             let one = &mut all[number];
             let mut best: Option<Hypothesis> = None;
-            for hypothesis in results.by_ref().take(count).flatten().chain(exchanged) {
-                let is_better = best.as_ref().is_none_or(|best| hypothesis.score > best.score);
-                if hypothesis.finished && is_better {
-                    let (after, _) = Words::of_tokens(&hypothesis.tokens, tokenizer)?;
-                    if trial.is_met(&words, &after) && one.keeps_placed(&after) {
-                        best = Some(hypothesis);
-                    }
+            for found in given.by_ref().take(texts.len()).flatten() {
+                let (after, _) = Words::of_tokens(&found.tokens, tokenizer)?;
+                let is_better = best.as_ref().is_none_or(|best| found.score > best.score);
+                if is_better && trial.is_met(&words, &after) && one.keeps_placed(&after) {
+                    best = Some(found);
                 }
             }
             match best {
                 Some(best) => {
-                    one.candidate = self.candidate_of(best)?;
+                    let text = tokenizer.decode(&best.tokens)?;
+                    one.candidate = Candidate::of(best, text, &[]);
                     let replaced = trial.replaced(&words);
                     one.placed.push((trial.term, replaced));
                 }
@@ -329,6 +318,40 @@ impl Pipeline {
             }
         }
         Ok(())
+    }
+
+    /// For each trial, the translation with the term in its place, and those with another word before it, which
+    /// searches find.
+    fn variants(
+        &self,
+        all: &[Placing<'_>],
+        trials: &[(usize, Trial)],
+        before: &[Words],
+        reader: &Reader<'_>,
+        options: &TranslateOptions,
+    ) -> Result<Vec<BTreeSet<String>>> {
+        let tokenizer = self.tokenizers.tgt();
+        let (mut sentences, mut searched) = (Vec::new(), Vec::new());
+        for (at, ((number, trial), words)) in zip(trials, before).enumerate() {
+            let Some(prefix) = trial.prefix(words) else { continue };
+            let src = all[*number].source.ids.clone();
+            let prefix = tokenizer.encode(prefix.trim())?;
+            let phrase = self.whole_words(&trial.term, tokenizer.encode(&trial.term)?);
+            let fits = prefix.len() + phrase.tokens.len() <= reader.room(src.len());
+            if fits && !prefix.contains(&tokenizer.special().unk) {
+                sentences.push(Sentence { src, prefix, constraints: vec![phrase], stream: 0 });
+                searched.push(at);
+            }
+        }
+        let exchanged = zip(trials, before).map(|((_, trial), words)| trial.exchanged(words));
+        let mut texts: Vec<BTreeSet<String>> = exchanged.map(|text| BTreeSet::from([text])).collect();
+        for (at, found) in zip(searched, self.search_beside(sentences, options)?) {
+            for hypothesis in found {
+                let (after, _) = Words::of_tokens(&hypothesis.tokens, tokenizer)?;
+                texts[at].extend(trials[at].1.with_beginning_of(&after, &before[at]));
+            }
+        }
+        Ok(texts)
     }
 
     /// The results of a search that does not count as translation.
@@ -360,36 +383,17 @@ impl Pipeline {
             }
             all.push(all_of_one);
         }
-        for batch in batches(examples, special, None)? {
-            Interrupt::check()?;
-            for (&number, mut log_probs) in batch.lines.iter().zip(self.forced(&batch)?) {
-                if first.is_some() {
-                    // The model writes it in any case.
-                    log_probs[0] = 0.0;
-                }
-                let log_prob = log_probs.iter().sum();
-                given[number] = Some(Hypothesis {
-                    score: search.score(log_prob, log_probs.len()),
-                    log_prob,
-                    tokens: std::mem::take(&mut all[number]),
-                    token_log_probs: log_probs.into_iter().map(|one| one as f32).collect(),
-                    finished: true,
-                    unmet: Vec::new(),
-                });
-            }
+        for (number, log_probs) in self.log_probs(examples)? {
+            let log_prob = log_probs.iter().sum();
+            given[number] = Some(Hypothesis {
+                score: search.score(log_prob, log_probs.len()),
+                log_prob,
+                tokens: std::mem::take(&mut all[number]),
+                token_log_probs: log_probs.into_iter().map(|one| one as f32).collect(),
+                finished: true,
+                unmet: Vec::new(),
+            });
         }
         Ok(given)
-    }
-
-    fn candidate_of(&self, found: Hypothesis) -> Result<Candidate> {
-        Ok(Candidate {
-            text: self.tokenizers.tgt().decode(&found.tokens)?,
-            score: found.score,
-            log_prob: found.log_prob,
-            tokens: found.tokens,
-            token_log_probs: found.token_log_probs,
-            finished: found.finished,
-            unmet: Vec::new(),
-        })
     }
 }

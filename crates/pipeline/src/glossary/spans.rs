@@ -53,12 +53,23 @@ impl Words {
         sums
     }
 
-    /// The numbers of the first words of all occurrences of `term` as whole words.
-    pub(super) fn occurrences(&self, term: &str) -> Vec<usize> {
+    /// All occurrences of `term` as whole words: their first bytes, and the numbers of their first words.
+    fn found(&self, term: &str) -> Vec<(usize, usize)> {
         let is_inside = |at: usize| self.words.iter().any(|word| word.start < at && at < word.end);
         let starts = whole(&self.text, term);
         let alone = starts.filter(|start| !is_inside(*start) && !is_inside(start + term.len()));
-        alone.map(|start| self.words.partition_point(|word| word.end <= start)).collect()
+        alone.map(|start| (start, self.words.partition_point(|word| word.end <= start))).collect()
+    }
+
+    /// The numbers of the first words of all occurrences of `term` as whole words.
+    pub(super) fn occurrences(&self, term: &str) -> Vec<usize> {
+        self.found(term).into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The text before `term`, if word number `place` is its first.
+    pub(super) fn before(&self, term: &str, place: usize) -> Option<&str> {
+        let found = self.found(term).into_iter().find(|(_, number)| *number == place);
+        found.map(|(start, _)| &self.text[..start])
     }
 
     /// True if one of the words is `word`, in any case, or one of the two begins with the other.

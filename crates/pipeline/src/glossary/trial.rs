@@ -4,14 +4,10 @@ use std::ops::Range;
 
 use super::spans::Words;
 
-/// The number of words before a term that may change with it, such as an article. A term is often so unlikely
-/// that what follows it is, too: a model that may write anything there repeats itself, or changes the meaning.
-const BEFORE: usize = 2;
-
 /// A term and the words that it replaces.
 pub(super) struct Trial {
     pub(super) term: String,
-    /// The bytes of the words, and the numbers of the first and of the one after the last.
+    /// The bytes of the words, and the numbers of the first and of the one after the last; in their order.
     pub(super) spans: Vec<(Range<usize>, Range<usize>)>,
 }
 
@@ -19,10 +15,8 @@ impl Trial {
     /// The translation with the term in place of the words.
     pub(super) fn exchanged(&self, Words { text, .. }: &Words) -> String {
         let mut whole = String::new();
-        let mut spans: Vec<&Range<usize>> = self.spans.iter().map(|(bytes, _)| bytes).collect();
-        spans.sort_by_key(|bytes| bytes.start);
         let mut done = 0;
-        for bytes in spans {
+        for (bytes, _) in &self.spans {
             whole += &text[done..bytes.start];
             whole += &self.term;
             done = bytes.end;
@@ -30,11 +24,22 @@ impl Trial {
         whole + &text[done..]
     }
 
-    /// The beginnings of translations with the term: up to one and two words before it.
-    pub(super) fn prefixes(&self, words: &Words) -> Vec<String> {
-        let place = self.spans[0].1.start;
-        let back = 1..=BEFORE.min(place);
-        back.map(|back| words.text[..words.words[place - back].start].to_owned()).collect()
+    /// The translation up to the word before the term; `None` if there is none. That word, such as an article,
+    /// may change with the term. What follows stays: a term is often so unlikely that the model would repeat
+    /// itself there, or change the meaning.
+    pub(super) fn prefix<'a>(&self, words: &'a Words) -> Option<&'a str> {
+        let last = self.spans[0].1.start.checked_sub(1)?;
+        Some(&words.text[..words.words[last].start])
+    }
+
+    /// The translation with the term, and the words that stand before it in `after`; `None` if the term has
+    /// another place there.
+    pub(super) fn with_beginning_of(&self, after: &Words, before: &Words) -> Option<String> {
+        let (bytes, numbers) = &self.spans[0];
+        let is_apart = |text: &str| text.ends_with(char::is_whitespace);
+        let beginning = after.before(&self.term, numbers.start)?;
+        let fits = is_apart(beginning) == is_apart(&before.text[..bytes.start]);
+        fits.then(|| beginning.to_owned() + &self.exchanged(before)[bytes.start..])
     }
 
     /// The word that the term replaces; `None` if it replaces several.
@@ -55,13 +60,6 @@ impl Trial {
                 after.count_like(word) < before.count_like(word).max(1) + in_term
             })
         };
-        let exchanged = Words::of(self.exchanged(before));
-        let rest = self.spans[0].1.start + Words::of(self.term.clone()).len();
-        let tail = |words: &Words| {
-            let end = rest.checked_sub(1).and_then(|last| words.words.get(last)).map_or(0, |word| word.end);
-            words.text[end..].to_owned()
-        };
-        let is_kept = after.len() == exchanged.len() && tail(after) == tail(&exchanged);
-        is_new && now.contains(&self.spans[0].1.start) && self.spans.iter().all(is_gone) && is_kept
+        is_new && now.contains(&self.spans[0].1.start) && self.spans.iter().all(is_gone)
     }
 }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::glossaries::{draft, tsv, who};
+use super::glossaries::{draft, removed, tsv, who};
 use super::language;
 use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
-use crate::glossaries::{Dictionary, Draft, Glossary, no_dictionary};
+use crate::glossaries::{Dictionary, Draft, StoredGlossary, no_dictionary};
 use crate::language::Language;
 use crate::problem::Problem;
 
@@ -150,9 +150,7 @@ async fn change(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
-    app.glossaries.remove(owner, &id)?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    removed(&app, &id, &request)
 }
 
 /// Returns the entries of a dictionary.
@@ -220,7 +218,7 @@ async fn delete_dictionary(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-fn described(glossary: &Glossary) -> Value {
+fn described(glossary: &StoredGlossary) -> Value {
     let dictionaries: Vec<Value> = glossary.dictionaries.iter().map(|one| counted(one)).collect();
     json!({
         "glossary_id": glossary.id,

@@ -19,7 +19,7 @@ use crate::api::{Id, reply, warned, with_status};
 use crate::app::{App, Shared};
 use crate::body::json_or_form;
 use crate::desk::Stop;
-use crate::glossaries::{Dictionary, Draft, Glossary};
+use crate::glossaries::{Dictionary, Draft, StoredGlossary};
 use crate::language::{Direction, Language};
 use crate::problem::{Kind, Problem};
 use crate::visit::Visit;
@@ -130,8 +130,13 @@ async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Re
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
-    app.glossaries.remove(owner, &id)?;
+    removed(&app, &id, &request)
+}
+
+/// Removes a glossary.
+pub(super) fn removed(app: &App, id: &str, request: &Request) -> Result<Response, Problem> {
+    let (_, owner) = who(app, request)?;
+    app.glossaries.remove(owner, id)?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -196,7 +201,7 @@ pub(super) fn fitting(
 ///
 /// # Errors
 /// A [`Problem`] for a glossary of several pairs of languages, which version 2 does not know.
-fn only(glossary: &Glossary) -> Result<&Arc<Dictionary>, Problem> {
+fn only(glossary: &StoredGlossary) -> Result<&Arc<Dictionary>, Problem> {
     match &glossary.dictionaries[..] {
         [one] => Ok(one),
         _ => {
@@ -213,7 +218,7 @@ pub(super) fn who(app: &App, request: &Request) -> Result<(Client, Client), Prob
     Ok((client, app.owner(client)))
 }
 
-fn described(glossary: &Glossary) -> Result<Value, Problem> {
+fn described(glossary: &StoredGlossary) -> Result<Value, Problem> {
     let Dictionary { direction: Direction { source, target }, terms, .. } = &**only(glossary)?;
     Ok(json!({
         "glossary_id": glossary.id,
