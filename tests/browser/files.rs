@@ -96,3 +96,24 @@ fn a_translation_is_copied() {
         page.expect(TEXT, shown);
     });
 }
+
+#[test]
+fn a_long_paste_leaves_the_window_where_it_is() {
+    let server = Server::start(&[("en-de", "transformer")], &[], "");
+    let folder = Folder::new();
+    visit(server.address(), |page| {
+        page.trust(&folder.path(""));
+        page.wait_for("h2");
+        page.act("navigator.clipboard.writeText('1 2 3\\n'.repeat(300)).then(() => (window.copied = true))");
+        page.until("window.copied");
+        page.press("#text");
+        page.keys(PASTE);
+        page.until("document.getElementById('text').value.length > 1000");
+        // What follows the next two frames.
+        page.act(
+            "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => (window.drawn = true))))",
+        );
+        page.until("window.drawn && document.documentElement.scrollHeight > 3 * innerHeight");
+        page.expect("scrollY", 0);
+    });
+}

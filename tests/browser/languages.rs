@@ -18,7 +18,7 @@ fn the_page_says_that_a_text_is_in_another_language() {
             told.starts_with("This looks like German, but en-de reads English. Translate from German")
         });
         page.press(".language button");
-        page.text("h2", |name| name == "de-en");
+        page.expect("document.getElementById('model').value", "de-en");
         page.expect("document.querySelector('.language').hidden", true);
         page.write("#text", ENGLISH);
         page.text(".language", |told| told.starts_with("This looks like English"));
@@ -35,12 +35,12 @@ fn the_language_chooses_the_model() {
         page.wait_for("h2");
         page.choose("#from", "?");
         page.write("#text", GERMAN);
-        page.text("h2", |name| name == "de-en");
+        page.expect("document.getElementById('model').value", "de-en");
         page.text("#from option:checked", |name| name == "Detect language: German");
         page.write("#text", ENGLISH);
-        page.text("h2", |name| name == "en-de");
+        page.expect("document.getElementById('model').value", "en-de");
         page.choose("#from", "de");
-        page.text("h2", |name| name == "de-en");
+        page.expect("document.getElementById('model').value", "de-en");
         page.expect("document.getElementById('from').value", "de");
     });
 }

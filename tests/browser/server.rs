@@ -1,9 +1,10 @@
 //! A server of small models.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http;
 use crate::models;
@@ -43,6 +44,15 @@ impl Server {
         &self.address
     }
 
+    fn socket(&self) -> SocketAddr {
+        self.address.trim_start_matches("http://").parse().unwrap()
+    }
+
+    /// The JSON at `path`.
+    pub(crate) fn get(&self, path: &str) -> Value {
+        http::get(self.socket(), path).expect(200)
+    }
+
     /// Ends it.
     pub(crate) fn stop(&mut self) {
         self.process.kill().unwrap();
@@ -52,8 +62,7 @@ impl Server {
     /// The first translation of `text`, as one sentence, by `model`.
     pub(crate) fn translation(&self, model: &str, text: &str) -> String {
         let request = json!({"model": model, "text": text, "split_sentences": false});
-        let address = self.address.trim_start_matches("http://").parse().unwrap();
-        let answer = http::post(address, "/api/translate", &request).expect(200);
+        let answer = http::post(self.socket(), "/api/translate", &request).expect(200);
         let text = &answer["results"][0]["translations"][0]["text"];
         text.as_str().unwrap().to_owned()
     }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::page::{Page, visit};
 use crate::server::Server;
@@ -88,9 +88,14 @@ fn languages_have_names_and_can_be_swapped() {
         page.choose("#from", "en");
         page.expect("document.getElementById('model').value", "en-de");
     });
+    // One direction: there is nothing to choose, and the button says why it does nothing.
     let server = Server::start(&BOTH_WAYS[..1], &[], "");
     visit(server.address(), |page| {
-        page.until("document.getElementById('swap').disabled");
+        page.texts("#bar .only", |all| all.join(" ").trim_end() == "English German en-de none");
+        page.expect("document.querySelectorAll('#bar select:not([hidden])').length", 0);
+        page.expect("document.getElementById('comparison').hidden", true);
+        page.press("#swap");
+        page.text("#swap-reason", |reason| reason == "No model here translates German into English.");
     });
 }
 
@@ -102,7 +107,8 @@ fn models_of_the_same_task_stand_side_by_side() {
     visit(&address, |page| {
         page.texts("#other option", |all| all == ["none", "two"]);
         page.choose("#other", "two");
-        page.texts("h2", |all| all == ["one", "two"]);
+        page.texts("h2", |all| all == ["Translation", "Translation"]);
+        page.texts(".panel .name", |all| all == ["one", "two"]);
         translation(page, |_| true);
         page.texts(".result .sentence", |all| all.len() == 2);
         // Those of one light up with those of the other.
@@ -169,6 +175,14 @@ fn the_api_is_one_click_away() {
             all.len() > 20 && all.iter().any(|one| one == "POST /api/translate")
         });
         page.texts("#reference dd", |all| (all.iter()).all(|text| !text.is_empty() && !text.contains('`')));
+        page.texts("#reference h3", |all| {
+            all == ["Attentive", "LibreTranslate", "DeepL", "OpenAI", "Operation"]
+        });
+        // None is missing, but for the questions that browsers ask before a request.
+        let described = server.get("/openapi.json");
+        let methods = described["paths"].as_object().unwrap().values().filter_map(Value::as_object);
+        let methods = methods.flat_map(serde_json::Map::keys).filter(|method| *method != "options");
+        page.expect("document.querySelectorAll('#reference dt').length", methods.count());
         for width in [1400, 390] {
             page.resize(width);
             page.picture(&format!("api-{width}"));

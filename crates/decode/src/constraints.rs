@@ -58,7 +58,8 @@ impl Constraints {
         (0..self.0.len()).filter(missing).collect()
     }
 
-    /// The tokens that would continue a phrase with which the hypothesis ends, and that no other phrase wants.
+    /// The tokens that would continue a phrase with which the hypothesis ends, and that no other phrase
+    /// wants.
     pub(super) fn continuations(&self, progress: &Progress) -> Vec<TokenId> {
         let ends = self.0.iter().zip(progress).filter(|(phrase, len)| **len == phrase.len());
         let mut all: Vec<TokenId> =
@@ -81,8 +82,8 @@ impl Constraints {
     }
 
     /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the
-    /// longest prefix of another phrase. Some wanted token increases it, unless it continues a phrase that was
-    /// met with the last token.
+    /// longest prefix of another phrase. Some wanted token increases it, unless it continues a phrase that
+    /// was met with the last token.
     pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));

@@ -306,6 +306,7 @@ fn unwrap_lines(value: &mut Value) {
 /// All paths, with their OpenAPI description.
 fn router(app: &Shared) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
+    description.tags = Some(api::tags());
     // In its place are the author and the license of the crate that makes routers.
     description.info = Info::new("Attentive", env!("CARGO_PKG_VERSION"));
     description.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));

@@ -67,12 +67,15 @@ function showLanguages(model) {
   const named = (codes) => [...new Set(codes)].map((code) => [code, languageName(code)]);
   const sources = named(translators().map((one) => one.source));
   const detected = settings.detect ? `Detect language: ${languageName(source)}` : "Detect language";
-  fillSelect(element("from"), [[DETECT, detected], ...sources], settings.detect ? DETECT : source);
+  const detection = sources.length > 1 ? [[DETECT, detected]] : [];
+  fillSelect(element("from"), [...detection, ...sources], detection.length && settings.detect ? DETECT : source);
   fillSelect(element("to"), named(translators().filter((one) => one.source === source).map((one) => one.target)), target);
   const [from, to] = [languageName(target), languageName(source)];
   const can = modelFor(target, source) !== undefined;
-  element("swap").disabled = !can;
+  // A disabled button could not say why it is.
+  element("swap").setAttribute("aria-disabled", `${!can}`);
   element("swap").title = can ? `Translate ${from} into ${to}` : `No model here translates ${from} into ${to}.`;
+  element("swap-reason").textContent = "";
 }
 
 function listenToLanguages() {
@@ -88,6 +91,10 @@ function listenToLanguages() {
   to.onchange = () => chooseModel(modelFor(from.value, to.value));
   element("swap").onclick = () => {
     const [panel] = panels;
+    if (element("swap").getAttribute("aria-disabled") === "true") {
+      element("swap-reason").textContent = element("swap").title;
+      return;
+    }
     const text = wholeTranslation(panel);
     const back = modelFor(panel.model.target, panel.model.source);
     if (text.trim()) {

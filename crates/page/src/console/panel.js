@@ -3,7 +3,8 @@
 // A panel for `model`. `begin(panel)` starts its task; it may be called at any time.
 function panelOf(model) {
   const translates = model.task === "translate";
-  const title = make("h2", { id: unique("panel") }, model.name);
+  const title = make("h2", { id: unique("panel") }, LABELS[model.task][2]);
+  const name = make("span", { class: "name", id: unique("name") }, model.name); // Shown where two are compared.
   const facts = make("p", { class: "quiet" }, factsOf(model));
   const status = make("p", { class: "status quiet", role: "status" });
   const problem = make("p", { class: "problem", role: "alert" });
@@ -18,17 +19,18 @@ function panelOf(model) {
     }
     showAttention(panel);
   };
-  panel.root = make("section", { class: translates ? "pane panel" : "panel", "aria-labelledby": title.id });
+  panel.root = make("section", { class: translates ? "pane panel" : "panel", "aria-labelledby": `${title.id} ${name.id}` });
+  const head = make("div", { class: "head" }, title, name);
   if (translates) {
-    translator(panel, title);
+    translator(panel, head);
   } else {
-    panel.root.append(title, facts, problem, warnings, result, status, body, attention);
+    panel.root.append(head, facts, problem, warnings, result, status, body, attention);
   }
   return panel;
 }
 
 // Makes `panel` the pane of a translation, with a microscope.
-function translator(panel, title) {
+function translator(panel, head) {
   Object.assign(panel, { file: null, parts: [], twins: new Map(), known: new Map(), knownWith: "", chosen: 0 });
   Object.assign(panel, { changed: new Set(), showing: 0, shown: 0, pace: 0 });
   const stop = button("Stop", () => stopTranslation(panel));
@@ -39,7 +41,7 @@ function translator(panel, title) {
   const foot = make("div", { class: "foot row" }, copy, save, stop, again, panel.status);
   panel.language = make("p", { class: "language quiet", role: "status", hidden: true });
   panel.told = make("details", { class: "told" }, make("summary"), panel.warnings);
-  panel.root.append(make("div", { class: "head" }, title), panel.language, panel.result, panel.problem, panel.told, foot);
+  panel.root.append(head, panel.language, panel.result, panel.problem, panel.told, foot);
   listenToSentences(panel.result, chooseSentence);
   showButtons(panel);
 }

@@ -7,14 +7,14 @@ let limits = { characters: 100_000, texts: 64 };
 let panels = [];
 let waiting = 0;
 
-// Label and hint of the text, and the name of the task in the list of models.
+// Label and hint of the text, the heading of its results, and the name of the task in the list of models.
 const LABELS = {
-  translate: ["Text to translate", "", "Translation"],
-  generate: ["Text to continue", "Press Ctrl+Enter to continue it.", "Continuing text"],
-  fill: ["Text with gaps", `${MASK} stands for a missing token.`, "Filling gaps"],
-  tag: ["Tokens to tag", "Separate tokens with spaces.", "Tagging"],
-  classify: ["Text to classify", "It is classified while you type.", "Classification"],
-  embed: ["Texts to compare", "One text per line.", "Comparing texts"],
+  translate: ["Text to translate", "", "Translation", "Translation"],
+  generate: ["Text to continue", "Press Ctrl+Enter to continue it.", "Continuation", "Continuing text"],
+  fill: ["Text with gaps", `${MASK} stands for a missing token.`, "Filled gaps", "Filling gaps"],
+  tag: ["Tokens to tag", "Separate tokens with spaces.", "Tags", "Tagging"],
+  classify: ["Text to classify", "It is classified while you type.", "Label", "Classification"],
+  embed: ["Texts to compare", "One text per line.", "Similarities", "Comparing texts"],
 };
 
 const tasks = () => new Set(panels.map(({ model }) => model.task));
@@ -127,10 +127,11 @@ function fillModels() {
   settings.other = others.includes(settings.other) ? settings.other : "";
   const groups = [...new Set(models.map(({ task }) => task))].map((task) => {
     const own = models.filter((model) => model.task === task).map(({ name }) => new Option(name, name));
-    return make("optgroup", { label: LABELS[task][2] }, ...own);
+    return make("optgroup", { label: LABELS[task][3] }, ...own);
   });
   element("model").replaceChildren(...(groups.length > 1 ? groups : groups[0].children));
   element("model").value = first.name;
+  showOnly(element("model"));
   fillSelect(element("other"), [["", "none"], ...others.map((name) => [name, name])], settings.other);
   element("comparison").hidden = others.length === 0;
 }
@@ -140,6 +141,13 @@ function chooseModel({ name }) {
   fillModels();
   set("other", settings.other);
   showPanels();
+}
+
+// Keeps the window where it is when a long text is pasted: browsers scroll to its end.
+function stayInPlace() {
+  const before = scrollY;
+  const stay = () => Math.abs(scrollY - before) > innerHeight / 2 && scrollTo(scrollX, before);
+  requestAnimationFrame(() => requestAnimationFrame(stay));
 }
 
 function listenToInput() {
@@ -153,6 +161,7 @@ function listenToInput() {
     showCount();
     changed();
   };
+  field.onpaste = stayInPlace;
   field.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();

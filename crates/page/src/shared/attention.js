@@ -101,11 +101,6 @@ function weightsOf(view, map, head) {
   return { rows: map.rows, columns: map.columns, weights, most };
 }
 
-function fillSelect(select, options, value) {
-  select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
-  select.value = value;
-}
-
 function fillControls(view) {
   const { parts, state, sites } = view;
   const present = Object.keys(sites).filter((site) => mapsOf(view, site).length);
@@ -133,9 +128,7 @@ function choose(view) {
 }
 
 function chooseSite(view, site) {
-  const heads = mapsOf(view, site)[0].heads.length;
-  // The top layer has the most direct influence on the output.
-  Object.assign(view.state, { site, layer: mapsOf(view, site).length - 1, head: heads > 1 ? MEAN : 0, row: null, column: null });
+  Object.assign(view.state, { site, ...mostTelling(view, site), row: null, column: null });
   fillControls(view);
   buildSentence(view);
   buildAll(view);

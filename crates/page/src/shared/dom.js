@@ -14,6 +14,24 @@ function make(tag, properties = {}, ...children) {
   return node;
 }
 
+// Fills `select` with `options`, each a value and a text.
+function fillSelect(select, options, value) {
+  select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  select.value = value;
+  showOnly(select);
+}
+
+// Shows the only option of `select` as text, since there is nothing to choose.
+function showOnly(select) {
+  const next = select.nextElementSibling;
+  const only = next?.matches(".only") ? next : make("span", { class: "only" });
+  const [option, another] = select.options;
+  select.hidden = !another;
+  only.hidden = Boolean(another);
+  only.textContent = another ? "" : (option?.text ?? "");
+  select.after(only);
+}
+
 function button(text, pressed) {
   const node = make("button", { type: "button" }, text);
   node.onclick = pressed;

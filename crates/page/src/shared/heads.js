@@ -2,6 +2,32 @@
 
 const SMALL = 128; // Longer side of a small map, in pixels.
 
+// How much the attending token tells about what it attends to, in bits: the mutual information of a row, all being equally likely,
+// and a column drawn by the weights of the row. It is high where rows are sharp and differ, and 0 where all rows are the same.
+function information({ rows, columns, weights }) {
+  const mean = new Float64Array(columns);
+  let within = 0; // The entropy of a row, on average.
+  weights.forEach((weight, i) => {
+    mean[i % columns] += weight / rows;
+    within += entropy(weight) / rows;
+  });
+  return Math.max(mean.reduce((sum, share) => sum + entropy(share), 0) - within, 0);
+}
+
+const entropy = (share) => (share > 0 ? -share * Math.log2(share) : 0);
+
+// The layer and head with the most information. Among equals, the last layer, which is nearest to the output.
+function mostTelling(view, site) {
+  let best = { layer: 0, head: 0, bits: -1 };
+  mapsOf(view, site).forEach((map, layer) =>
+    map.heads.forEach((_, head) => {
+      const bits = information(weightsOf(view, map, head));
+      best = bits > best.bits || (bits === best.bits && layer > best.layer) ? { layer, head, bits } : best;
+    }),
+  );
+  return { layer: best.layer, head: best.head };
+}
+
 function buildAll(view) {
   const layers = mapsOf(view, view.state.site).map((map, layer) => {
     const heads = map.heads.map((_, head) => small(view, map, layer, head));
@@ -19,7 +45,7 @@ function small(view, map, layer, head) {
   canvas.style.width = `${map.columns * size}px`;
   canvas.style.height = `${map.rows * size}px`;
   const label = `layer ${layer + 1}, ${headName(head)}`;
-  const button = make("button", { type: "button", class: "small", title: map.name, "aria-label": label }, canvas, head === MEAN ? "average" : headName(head));
+  const button = make("button", { type: "button", class: "small", title: `${map.name}: ${information(of).toFixed(2)} bits`, "aria-label": label }, canvas, head === MEAN ? "average" : headName(head));
   Object.assign(button.dataset, { layer, head });
   button.onclick = () => {
     Object.assign(view.state, { layer, head });

@@ -2,6 +2,7 @@
 
 const FONT = "12px system-ui, sans-serif";
 const LONGEST_LABEL = 120;
+const LARGEST_CELL = 64; // Pixels of a cell.
 
 function measure(view) {
   const { matrix, parts } = view;
@@ -12,7 +13,9 @@ function measure(view) {
   const longest = (labels) => labels.reduce((most, label) => Math.max(most, width(label)), 0);
   const left = Math.ceil(longest(site.rows)) + 10;
   const room = parts.mapFrame.clientWidth - left - 4;
-  const cell = Math.max(4, Math.min(34, Math.floor(room / matrix.columns)));
+  // As wide as there is room, but of a short sentence no taller than most of the window.
+  const widest = Math.min(LARGEST_CELL, Math.max(34, Math.floor((0.6 * innerHeight) / matrix.rows)));
+  const cell = Math.max(4, Math.min(widest, Math.floor(room / matrix.columns)));
   const upright = longest(site.columns) < cell - 2;
   const above = upright ? 24 : Math.ceil(longest(site.columns)) + 10;
   view.layout = { left, above, cell, upright, width: left + cell * matrix.columns + 2, height: above + cell * matrix.rows + 2 };

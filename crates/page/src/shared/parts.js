@@ -5,7 +5,7 @@ function viewParts() {
   parts.readout = make("p", { class: "readout", role: "status", id: unique("readout") });
   parts.map.setAttribute("aria-describedby", parts.readout.id);
   const maps = make("div", { class: "maps" }, parts.mapSection, parts.every);
-  parts.root = make("div", { class: "view" }, parts.controls, parts.sentence, parts.readout, maps);
+  parts.root = make("div", { class: "view" }, parts.controls, make("div", { class: "look" }, parts.sentence, parts.readout, maps));
   return parts;
 }
 
@@ -31,6 +31,8 @@ function sentenceParts() {
   return { queriesTitle, queries, keysTitle, keys, lines, pair, sentence };
 }
 
+const ALL_HINT = "Select a head to enlarge it. At first, it is the one that tells most: whose rows are sharp and differ from each other.";
+
 function mapParts() {
   const mapTitle = make("h3", { id: unique("map") });
   const map = make("canvas", { tabIndex: 0, role: "application", "aria-labelledby": mapTitle.id });
@@ -39,6 +41,6 @@ function mapParts() {
   const mapSection = make("section", { "aria-labelledby": mapTitle.id }, mapTitle, hint, mapFrame);
   const allTitle = make("h3", { id: unique("heads") }, "All heads");
   const all = make("div", { class: "all" });
-  const every = make("section", { "aria-labelledby": allTitle.id }, allTitle, make("p", { class: "quiet" }, "Select a head to enlarge it."), all);
+  const every = make("section", { "aria-labelledby": allTitle.id }, allTitle, make("p", { class: "quiet" }, ALL_HINT), all);
   return { mapTitle, map, mapFrame, mapSection, all, every };
 }

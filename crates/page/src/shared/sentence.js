@@ -20,10 +20,13 @@ function buildSentence(view) {
 function arrange(view) {
   const { pair, queries, keys } = view.parts;
   const wraps = ({ firstChild, lastChild }) => firstChild && lastChild.offsetTop > firstChild.offsetTop;
-  pair.classList.remove("upright");
+  const most = Math.max(queries.children.length, keys.children.length);
+  pair.classList.remove("upright", "spread");
   view.wraps = wraps(queries) || wraps(keys);
-  view.upright = view.wraps && Math.max(queries.children.length, keys.children.length) <= TALLEST;
+  view.upright = view.wraps && most <= TALLEST;
   pair.classList.toggle("upright", view.upright);
+  pair.classList.toggle("spread", !view.wraps);
+  pair.style.setProperty("--tokens", most);
 }
 
 // Shades the keys of the selected query, or the queries of the selected key.

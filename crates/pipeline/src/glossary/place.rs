@@ -320,8 +320,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// For each trial, the translation with the term in its place, and those with another word before it, which
-    /// searches find.
+    /// For each trial, the translation with the term in its place, and those with another word before it,
+    /// which searches find.
     fn variants(
         &self,
         all: &[Placing<'_>],

@@ -67,8 +67,8 @@ impl Placing<'_> {
         with_case(&self.words.text[range.clone()], target, capital)
     }
 
-    /// True if words like `word`, which renders a term, may render others: one has the same translation, or is
-    /// this word itself.
+    /// True if words like `word`, which renders a term, may render others: one has the same translation, or
+    /// is this word itself.
     pub(super) fn may_be_others(&self, term: usize, word: &str) -> bool {
         let same = self.terms.iter().filter(|other| other.target == self.terms[term].target);
         same.count() > 1 || self.placed.iter().any(|(placed, _)| placed.contains(word))
@@ -117,8 +117,8 @@ pub(super) fn unplaced(target: &str) -> String {
     format!("the term `{}` may be missing: no translation with it was found", shortened(target))
 }
 
-/// `target`, the translation of `source`: with a capital, if that is asked for and the term is neither kept as
-/// it is nor has capitals of its own.
+/// `target`, the translation of `source`: with a capital, if that is asked for and the term is neither kept
+/// as it is nor has capitals of its own.
 pub(super) fn with_case(source: &str, target: &str, capital: bool) -> String {
     let target = composed(target);
     let is_kept = target.to_lowercase() == source.to_lowercase();

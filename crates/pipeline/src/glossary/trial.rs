@@ -24,9 +24,9 @@ impl Trial {
         whole + &text[done..]
     }
 
-    /// The translation up to the word before the term; `None` if there is none. That word, such as an article,
-    /// may change with the term. What follows stays: a term is often so unlikely that the model would repeat
-    /// itself there, or change the meaning.
+    /// The translation up to the word before the term; `None` if there is none. That word, such as an
+    /// article, may change with the term. What follows stays: a term is often so unlikely that the model
+    /// would repeat itself there, or change the meaning.
     pub(super) fn prefix<'a>(&self, words: &'a Words) -> Option<&'a str> {
         let last = self.spans[0].1.start.checked_sub(1)?;
         Some(&words.text[..words.words[last].start])

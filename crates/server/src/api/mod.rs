@@ -19,6 +19,7 @@ use hyper::http::request::Parts;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde_json::json;
+use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::app::Shared;
@@ -182,6 +183,19 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
         .merge(deepl::routes())
         .merge(openai::routes())
         .merge(operation::routes())
+}
+
+/// The APIs in the description, as their paths name them.
+pub(super) fn tags() -> Vec<Tag> {
+    let known = [
+        ("Attentive", "Everything that the models do."),
+        ("LibreTranslate", "For programs that are written for LibreTranslate."),
+        ("DeepL", "For programs that are written for DeepL."),
+        ("OpenAI", "For programs that are written for OpenAI's completions and embeddings."),
+        ("Operation", "Probes and metrics."),
+    ];
+    let tag = |(name, text)| TagBuilder::new().name(name).description(Some(text)).build();
+    known.map(tag).to_vec()
 }
 
 /// The part of a path that names an object. Its problems are told in the format of the API.

@@ -32,8 +32,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Reads the dictionary, which also has the entries of `earlier` for other terms. Its memory is counted in
-    /// `memory` before it is allocated.
+    /// Reads the dictionary, which also has the entries of `earlier` for other terms. Its memory is counted
+    /// in `memory` before it is allocated.
     ///
     /// # Errors
     /// A [`Problem`] for entries that cannot be read, and too many entries.
