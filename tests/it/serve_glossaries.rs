@@ -226,9 +226,17 @@ fn glossaries_of_several_languages_come_and_go() {
     assert_eq!((&one["name"], &one["entry_count"]), (&json!("other"), &json!(1)));
     assert_eq!(ask(address, "DELETE", &path, "").status, 204);
     assert_eq!(get(address, &path).status, 404);
+    // Without dictionaries, and as DeepL's client for Node sends them.
+    for empty in [json!({"name": "x", "dictionaries": []}), json!({"name": "x"})] {
+        assert_eq!(post(address, PATH, &empty).expect(201)["dictionaries"], json!([]));
+    }
+    let field = |at: usize, source: &str, entries: &str| {
+        let one = format!("dictionaries[{at}]");
+        format!("&{one}.source_lang={source}&{one}.target_lang=de&{one}.entries={entries}&{one}.entries_format=tsv")
+    };
+    let form = format!("name=form{}{}", field(0, "en", "1%092"), field(1, "fr", "3%094%0A5%096"));
+    assert_eq!(post_form(address, PATH, &form).expect(201)["dictionaries"], made["dictionaries"]);
     for (wrong, words) in [
-        (json!({"name": "x", "dictionaries": []}), "dictionaries"),
-        (json!({"name": "x"}), "dictionaries"),
         (
             json!({"name": "x", "dictionaries": [dictionary("en", "1\t2"), dictionary("en", "1\t2")]}),
             "two dictionaries",

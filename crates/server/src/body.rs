@@ -419,6 +419,15 @@ mod tests {
         let read = |text| Value::Object(form(text, &["q"]).unwrap()).to_string();
         assert_eq!(read("q=a+b&q=%C3%A4&x=1&x=2"), r#"{"q":["a b","ä"],"x":"2"}"#);
         assert_eq!(read("q=a"), r#"{"q":"a"}"#);
+        let objects = "d[0].a=1&d[0].b=2&d[1][a]=3";
+        let read = |text| Value::Object(form(text, &["d"]).unwrap()).to_string();
+        assert_eq!(read(objects), r#"{"d":[{"a":"1","b":"2"},{"a":"3"}]}"#);
+        // What is no field of the next object is a field by itself, and so is told as unknown.
+        for text in ["d[1].a=1", "d[0]=1", "d[x].a=1", "d[0].a=1&d[2].a=2", "e[0].a=1", "d=x&d[0].a=1"] {
+            let last = text.rsplit('&').next().unwrap_or_default();
+            let name = last.split('=').next().unwrap_or_default();
+            assert!(form(text, &["d"]).unwrap().contains_key(name), "{text}");
+        }
         assert!(form("q=%FF", &["q"]).is_err());
         assert!(form(&"q=a&".repeat(MOST_VALUES), &["q"]).is_ok());
         let problem = form(&"q=a&".repeat(MOST_VALUES + 1), &["q"]).unwrap_err();

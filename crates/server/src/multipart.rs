@@ -62,8 +62,25 @@ pub(super) async fn read(
     Ok(parts)
 }
 
-/// Adds a field of a form. One of `lists` that is repeated becomes a list; of others, the last counts.
+/// Adds a field of a form. One of `lists` that is repeated becomes a list; of others, the last counts. A name
+/// such as `dictionaries[0].entries` is a field of an object in one of `lists`.
 pub(super) fn insert(fields: &mut Map<String, Value>, name: &str, value: Value, lists: &[impl AsRef<str>]) {
+    if let Some((list, at, field)) = nested(name)
+        && lists.iter().any(|one| one.as_ref() == list)
+    {
+        let objects = fields.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(objects) = objects
+            && at <= objects.len()
+        {
+            if at == objects.len() {
+                objects.push(Value::Object(Map::new()));
+            }
+            if let Value::Object(object) = &mut objects[at] {
+                object.insert(field.to_owned(), value);
+                return;
+            }
+        }
+    }
     match fields.get_mut(name) {
         Some(Value::Array(values)) => values.push(value),
         Some(first) if lists.iter().any(|list| list.as_ref() == name) => {
@@ -73,6 +90,14 @@ pub(super) fn insert(fields: &mut Map<String, Value>, name: &str, value: Value, 
             fields.insert(name.to_owned(), value);
         }
     }
+}
+
+/// The list, the place and the field in a name such as `list[0].field` or `list[0][field]`.
+fn nested(name: &str) -> Option<(&str, usize, &str)> {
+    let (list, rest) = name.split_once('[')?;
+    let (at, field) = rest.split_once(']')?;
+    let field = field.strip_prefix('.').or_else(|| field.strip_prefix('[')?.strip_suffix(']'))?;
+    Some((list, at.parse().ok()?, field))
 }
 
 /// The text of a field.

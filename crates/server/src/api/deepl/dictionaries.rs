@@ -49,7 +49,8 @@ struct DictionaryDraft {
 struct Create {
     /// The name of the glossary.
     name: String,
-    /// Its dictionaries.
+    /// Its dictionaries, which may also be added later.
+    #[serde(default)]
     dictionaries: Vec<DictionaryDraft>,
     #[serde(flatten)]
     #[schema(ignore)]
@@ -96,10 +97,7 @@ impl DictionaryDraft {
         (status = 456, description = "There are too many glossaries")))]
 async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
-    let asked: Create = json_or_form(request, &app, &[]).await?;
-    if asked.dictionaries.is_empty() {
-        return Err(Problem::field("dictionaries", "Missing or invalid argument: dictionaries"));
-    }
+    let asked: Create = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let drafts = drafts(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
@@ -136,7 +134,7 @@ async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Re
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn change(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
-    let asked: Change = json_or_form(request, &app, &[]).await?;
+    let asked: Change = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let drafts = drafts(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
