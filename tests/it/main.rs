@@ -63,6 +63,8 @@ mod docs_keys;
 #[cfg(feature = "server")]
 mod docs_links;
 #[cfg(feature = "server")]
+mod docs_openai;
+#[cfg(feature = "server")]
 mod docs_run;
 #[cfg(feature = "server")]
 mod docs_rust;

@@ -232,7 +232,9 @@ fn glossaries_of_several_languages_come_and_go() {
     }
     let field = |at: usize, source: &str, entries: &str| {
         let one = format!("dictionaries[{at}]");
-        format!("&{one}.source_lang={source}&{one}.target_lang=de&{one}.entries={entries}&{one}.entries_format=tsv")
+        format!(
+            "&{one}.source_lang={source}&{one}.target_lang=de&{one}.entries={entries}&{one}.entries_format=tsv"
+        )
     };
     let form = format!("name=form{}{}", field(0, "en", "1%092"), field(1, "fr", "3%094%0A5%096"));
     assert_eq!(post_form(address, PATH, &form).expect(201)["dictionaries"], made["dictionaries"]);

@@ -193,7 +193,8 @@ pub(super) fn fitting(
     let pairs = glossary.dictionaries.iter().map(|one| &one.direction);
     let pairs: Vec<String> = pairs.map(|one| format!("{} to {}", one.source, one.target)).collect();
     let pairs = if pairs.is_empty() { "no languages".to_owned() } else { pairs.join(", ") };
-    let problem = format!("No dictionary found for language pair {source} to {target}: the glossary has {pairs}");
+    let problem =
+        format!("No dictionary found for language pair {source} to {target}: the glossary has {pairs}");
     Err(Problem::field("glossary_id", problem))
 }
 

@@ -16,6 +16,7 @@ use super::head::{Head, Usage};
 use super::neutral;
 use super::request::request;
 use super::stream::Chunks;
+use super::texts::texts_or_null;
 use super::wish;
 use crate::answers::{Answers, Merge};
 use crate::api::{OneOrMany, reply};
@@ -34,7 +35,7 @@ request! {
         /// The model; may be left out if only one here generates text.
         model: Option<String>,
         /// The text, or texts.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "texts_or_null")]
         prompt: Option<OneOrMany>,
         /// Maximum number of tokens of a continuation [default: 16].
         max_tokens: Option<usize>,

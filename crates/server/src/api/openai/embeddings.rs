@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::texts::texts;
 use crate::answers::{ENOUGH, compute, grouped, positions_of};
 use crate::api::{OneOrMany, reply};
 use crate::app::Shared;
@@ -25,6 +26,7 @@ pub(super) struct Embed {
     /// The model; may be left out if only one here has a text encoder.
     model: Option<String>,
     /// The text, or texts.
+    #[serde(deserialize_with = "texts")]
     input: OneOrMany,
     /// The encoding of the vectors.
     #[serde(default)]

@@ -7,6 +7,7 @@ mod head;
 mod neutral;
 mod request;
 mod stream;
+mod texts;
 mod wish;
 
 use std::time::{SystemTime, UNIX_EPOCH};
