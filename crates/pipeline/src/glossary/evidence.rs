@@ -26,6 +26,9 @@ const ATTENDED: f64 = 3.0;
 /// How much more the fall counts for words that the model writes for the term alone.
 const KNOWN: f64 = 3.0;
 
+/// The number of letters by which an inflected form may be longer than another.
+const LONGEST_ENDING: usize = 3;
+
 /// The part of the largest fall that a neighbor of its word needs to belong to the same rendering.
 const NEIGHBOR: f64 = 0.25;
 
@@ -135,6 +138,26 @@ impl SourceIds {
 }
 
 impl Evidence {
+    /// True if the words of `span` are a compound with what the model writes for the term alone, or something
+    /// else that renders what stands beside the term at least as much as the term.
+    pub(super) fn is_shared(
+        &self,
+        words: &Words,
+        tokens: &[Range<usize>],
+        known: &Words,
+        span: Range<usize>,
+    ) -> bool {
+        let (falls, others) = (words.sums(tokens, &self.falls), words.sums(tokens, &self.others));
+        let sum = |of: &[f64]| of[span.clone()].iter().sum::<f64>();
+        let is_known = span.clone().any(|at| known.has_like(words.word(at)));
+        let is_compound = |known: &str| {
+            let (word, known) = (words.word(span.start).to_lowercase(), known.to_lowercase());
+            let ends = word.starts_with(&known) || word.ends_with(&known);
+            ends && word.chars().count() > known.chars().count() + LONGEST_ENDING
+        };
+        known.main().is_some_and(is_compound) || !is_known && sum(&others) >= sum(&falls).max(LEAST)
+    }
+
     /// The bytes and numbers of the words that render a term, in their order; none if nothing does.
     /// `known` is what the model writes for the term alone, and `may_be_others` is true if other words like
     /// this one may render other terms.
@@ -199,5 +222,32 @@ impl Evidence {
             spans.sort_by_key(|(bytes, _)| bytes.start);
         }
         spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_mean_more_than_a_term_are_found() {
+        // The word, what the model writes for the term alone, the fall without the term, and that without a
+        // word beside it.
+        for (word, known, fall, other, expected) in [
+            ("Hund", "Hund", 9.0, 1.0, false),
+            ("Hundes", "ein Hund", 9.0, 12.0, false),
+            ("Straßenecke", "Die Straße", 9.0, 1.0, true),
+            ("Schäferhund", "Hund", 9.0, 1.0, true),
+            ("Haltestelle", "Bus", 5.0, 8.0, true),
+            ("Köter", "Hund", 5.0, 2.0, false),
+            ("Köter", "Hund", 0.2, 0.3, false),
+            ("Schäferhund", "Hunde laufen im Gras", 9.0, 1.0, false),
+        ] {
+            let tokens = [0..word.len()];
+            let evidence =
+                Evidence { falls: vec![fall], parts: Vec::new(), others: vec![other], attends: vec![1.0] };
+            let (words, known) = (Words::of(word.to_owned()), Words::of(known.to_owned()));
+            assert_eq!(evidence.is_shared(&words, &tokens, &known, 0..1), expected, "{word}");
+        }
     }
 }

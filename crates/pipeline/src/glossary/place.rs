@@ -247,11 +247,15 @@ impl Pipeline {
                 match evidence.spans(&words, &tokens, &one.known[term], |word| one.may_be_others(term, word))
                 {
                     spans if spans.is_empty() => one.problems.push(one.unrendered(term)),
-                    spans => located.push((term, spans)),
+                    spans => {
+                        let span = spans[0].1.clone();
+                        let is_shared = evidence.is_shared(&words, &tokens, &one.known[term], span);
+                        located.push((term, spans, is_shared));
+                    }
                 }
             }
-            located.sort_by_key(|(_, spans)| spans[0].0.start);
-            for (term, spans) in located {
+            located.sort_by_key(|(_, spans, _)| spans[0].0.start);
+            for (term, spans, is_shared) in located {
                 let mut target = one.written(term, &words, &spans[0].0);
                 if tokenizer.encode(&target)?.contains(&tokenizer.special().unk) {
                     // Without the capital of the beginning.
@@ -260,13 +264,14 @@ impl Pipeline {
                 let is_there = whole(&words.text, &target)
                     .any(|start| overlap(&(start..start + target.len()), &spans[0].0));
                 if is_there {
-                    one.placed.push((target, None));
+                    one.placed.push((target, BTreeSet::new()));
                     continue;
                 }
                 if trials.last().is_some_and(|(of, _)| *of == number) {
                     one.pending.push(term);
                 } else {
-                    trials.push((number, Trial { term: target, spans }));
+                    let known = one.known[term].main().map(str::to_owned);
+                    trials.push((number, Trial { term: target, spans, known, is_shared }));
                 }
             }
             one.pending.extend(later);
@@ -311,6 +316,7 @@ impl Pipeline {
                 Some(best) => {
                     let text = tokenizer.decode(&best.tokens)?;
                     one.candidate = Candidate::of(best, text, &[]);
+                    one.problems.extend(trial.doubt(&words));
                     let replaced = trial.replaced(&words);
                     one.placed.push((trial.term, replaced));
                 }

@@ -1,5 +1,6 @@
 //! A translation while its terms are being placed.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,8 +25,9 @@ pub(super) struct Placing<'a> {
     pub(super) pending: Vec<usize>,
     /// For each term, what the model writes for it alone.
     pub(super) known: Rc<Vec<Arc<Words>>>,
-    /// Terms in their places, each with the word that it has replaced, unless those were several.
-    pub(super) placed: Vec<(String, Option<String>)>,
+    /// Terms in their places, each with the words that it stands for: the one that it has replaced, unless
+    /// those were several, and the one that the model writes for it alone.
+    pub(super) placed: Vec<(String, BTreeSet<String>)>,
     pub(super) problems: Vec<String>,
 }
 
@@ -85,12 +87,12 @@ impl Placing<'_> {
     pub(super) fn problems_at_the_end(&self) -> Vec<String> {
         let words = Words::of(self.candidate.text.clone());
         let mut problems = self.problems.clone();
-        for (term, word) in &self.placed {
+        for (term, replaced) in &self.placed {
             let in_terms = |word: &str| -> usize {
                 self.placed.iter().map(|(term, _)| Words::of(term.clone()).count_like(word)).sum()
             };
-            let word = word.as_deref().filter(|word| words.count_like(word) > in_terms(word));
-            problems.extend(word.map(|word| {
+            let left = replaced.iter().filter(|word| words.count_like(word) > in_terms(word));
+            problems.extend(left.map(|word| {
                 let term = shortened(term);
                 format!("the translation has the term `{term}`, but also `{word}`, which it replaces")
             }));

@@ -82,6 +82,12 @@ impl Words {
         (0..self.len()).any(|number| is_like(self.word(number).to_lowercase()))
     }
 
+    /// The word that means most: of one word or two, such as an article and a noun, the longer one.
+    pub(super) fn main(&self) -> Option<&str> {
+        let words = (0..self.len()).map(|number| self.word(number));
+        words.max_by_key(|word| word.chars().count()).filter(|_| self.len() <= 2)
+    }
+
     /// The number of words that begin like `word`, in any case. Inflected forms of a short word would not be
     /// told from others.
     pub(super) fn count_like(&self, word: &str) -> usize {

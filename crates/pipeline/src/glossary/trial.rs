@@ -1,7 +1,9 @@
 //! A term in the place of words.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::super::requirements::shortened;
 use super::spans::Words;
 
 /// A term and the words that it replaces.
@@ -9,6 +11,10 @@ pub(super) struct Trial {
     pub(super) term: String,
     /// The bytes of the words, and the numbers of the first and of the one after the last; in their order.
     pub(super) spans: Vec<(Range<usize>, Range<usize>)>,
+    /// The word that the model writes for the term alone.
+    pub(super) known: Option<String>,
+    /// True if the words also translate what stands beside the term.
+    pub(super) is_shared: bool,
 }
 
 impl Trial {
@@ -42,10 +48,20 @@ impl Trial {
         fits.then(|| beginning.to_owned() + &self.exchanged(before)[bytes.start..])
     }
 
-    /// The word that the term replaces; `None` if it replaces several.
-    pub(super) fn replaced(&self, before: &Words) -> Option<String> {
+    /// The problem that the words which the term replaces meant more than the term.
+    pub(super) fn doubt(&self, before: &Words) -> Option<String> {
+        let replaced = shortened(&before.text[self.spans[0].0.clone()]);
+        let term = shortened(&self.term);
+        self.is_shared
+            .then(|| format!("the term `{term}` replaces `{replaced}`, which may mean more than it"))
+    }
+
+    /// The words that the term stands for: the one that it replaces, unless those are several, and the one
+    /// that the model writes for it alone.
+    pub(super) fn replaced(&self, before: &Words) -> BTreeSet<String> {
         let numbers = &self.spans[0].1;
-        (numbers.len() == 1).then(|| before.word(numbers.start).to_owned())
+        let word = (numbers.len() == 1).then(|| before.word(numbers.start).to_owned());
+        word.into_iter().chain(self.known.clone()).collect()
     }
 
     /// True if the term is in its place in `after`, which was `before`, and what it replaces is gone.
