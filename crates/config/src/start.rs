@@ -137,8 +137,16 @@ pub enum Start {
     Aligned,
     /// A file of lines with a tab.
     Tsv,
+    /// A file of comma-separated values.
+    Csv,
     /// A file of JSON objects.
     Jsonl,
+    /// A translation memory.
+    Tmx,
+    /// A file of translated units.
+    Xliff,
+    /// Two files `NAME.SOURCE` and `NAME.TARGET`, such as `train.en` and `train.de`.
+    Moses,
     /// A plain text, for language models.
     Text,
     /// A generated corpus.
@@ -166,6 +174,10 @@ impl Start {
         match self {
             Self::Aligned => json!({ "src": file(src), "tgt": file(tgt) }),
             Self::Tsv => json!({ "tsv": file("tsv") }),
+            Self::Csv => json!({ "csv": file("csv") }),
+            Self::Tmx => json!({ "tmx": file("tmx"), "languages": ["en", "de"] }),
+            Self::Xliff => json!({ "xliff": file("xliff") }),
+            Self::Moses => json!({ "moses": name, "languages": ["en", "de"] }),
             Self::Jsonl => json!({ "jsonl": file("jsonl") }),
             Self::Text => json!({ "text": file("txt") }),
             Self::Builtin => {
