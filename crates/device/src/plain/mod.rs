@@ -13,7 +13,6 @@ mod rotary;
 
 use std::borrow::Cow;
 use std::fmt::{self, Debug, Formatter};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use attentive_kernels::optimizer::SUM_CHUNK;
@@ -25,7 +24,7 @@ use self::memory::{narrow, of, put, put_if, sum, to, wide};
 use crate::cached::{self, *};
 use crate::operands::*;
 use crate::verdict::VerdictCall;
-use crate::{Buffer, Device, Failure, Hardware, HardwareMemory, Losses};
+use crate::{Buffer, Device, Failure, Hardware, HardwareMemory, Losses, Op};
 
 /// The slow device that tests share, so that none may lose it.
 pub static PLAIN: Plain = Plain::new();
@@ -80,275 +79,192 @@ impl Device for Plain {
         true
     }
 
-    fn fill(&self, x: &mut Buffer, value: f32) {
-        to(x).fill(value.into());
-    }
-
-    fn copy(&self, x: &Buffer, out: &mut Buffer) {
-        put(out, of(x).to_vec());
-    }
-
-    fn add(&self, total: &mut Buffer, x: &Buffer) {
-        sum(to(total), of(x));
-    }
-
-    fn scale(&self, x: &mut Buffer, factor: f32) {
-        to(x).iter_mut().for_each(|x| *x *= f64::from(factor));
-    }
-
-    fn scale_by(&self, x: &mut Buffer, factor: &Buffer) {
-        let factor = of(factor)[0];
-        to(x).iter_mut().for_each(|x| *x *= factor);
-    }
-
-    fn copy_columns(&self, count: usize, from: Columns<&Buffer>, to: Columns<&mut Buffer>) {
-        let part = copied(of(from.matrix), from.width, from.first, count);
-        written(self::to(to.matrix), to.width, to.first, &part, count);
-    }
-
-    fn select_rows(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
-        let row = |&row: &usize| &of(x)[row * d..][..d];
-        put(out, rows.iter().flat_map(row).copied().collect());
-    }
-
-    fn add_rows(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
-        for (place, &row) in rows.iter().enumerate() {
-            sum(&mut to(total)[row * d..][..d], &of(x)[place * d..][..d]);
+    fn run(&self, op: Op<'_>) {
+        match op {
+            Op::Fill { x, value } => to(x).fill(value.into()),
+            Op::Copy { x, out } => put(out, of(x).to_vec()),
+            Op::Add { total, x } => sum(to(total), of(x)),
+            Op::Scale { x, factor } => to(x).iter_mut().for_each(|x| *x *= f64::from(factor)),
+            Op::ScaleBy { x, factor } => {
+                let factor = of(factor)[0];
+                to(x).iter_mut().for_each(|x| *x *= factor);
+            }
+            Op::CopyColumns { count, from, to } => {
+                let part = copied(of(from.matrix), from.width, from.first, count);
+                written(self::to(to.matrix), to.width, to.first, &part, count);
+            }
+            Op::SelectRows { d, x, rows, out } => {
+                let row = |&row: &usize| &of(x)[row * d..][..d];
+                put(out, rows.iter().flat_map(row).copied().collect());
+            }
+            Op::AddRows { d, x, rows, total } => {
+                for (place, &row) in rows.iter().enumerate() {
+                    sum(&mut to(total)[row * d..][..d], &of(x)[place * d..][..d]);
+                }
+            }
+            Op::SelectTransposed { d, x, rows, out } => {
+                let column = |column: usize| rows.iter().map(move |row| of(x)[row * d + column]);
+                put(out, (0..d).flat_map(column).collect());
+            }
+            Op::AddTransposed { d, x, rows, total } => {
+                let columns = reference::transpose(d, rows.len(), of(x));
+                for (place, &row) in rows.iter().enumerate() {
+                    sum(&mut to(total)[row * d..][..d], &columns[place * d..][..d]);
+                }
+            }
+            Op::AddToEach { table, part, sequences } => {
+                let vectors = &of(table)[part];
+                for sequence in to(sequences).chunks_exact_mut(vectors.len().max(1)) {
+                    sum(sequence, vectors);
+                }
+            }
+            Op::SumOfEach { sequences, part, table } => {
+                to(table).fill(0.0);
+                for sequence in of(sequences).chunks_exact(part.len().max(1)) {
+                    sum(&mut to(table)[part.clone()], sequence);
+                }
+            }
+            Op::Dropout { dropout, x } => linear::dropped(Some(dropout), to(x)),
+            Op::DropoutAdd { x, residual, dropout, out } => {
+                let nothing = vec![0.0; x.len()];
+                let residual = residual.map_or(&nothing[..], of);
+                put(out, reference::dropout_add(of(x), residual, dropout));
+            }
+            Op::Embedding { ids, table, d, scale, positions, out } => {
+                let rows = positions.map(|rows| wide(&rows.table[..rows.len * d]));
+                let found = reference::embedding(ids, of(table), d, scale.into(), rows.as_deref());
+                put(out, found);
+            }
+            Op::EmbeddingBackward { ids, grad, d, scale, dtable } => {
+                let vocab = dtable.len() / d.max(1);
+                let found = reference::embedding_backward(ids, of(grad), vocab, d, scale.into());
+                put(dtable, found);
+            }
+            Op::Linear { call, x, maps, out } => {
+                let maps: Vec<_> = maps.iter().map(|map| map.map(of)).collect();
+                put(out, linear::linear(call, of(x), &maps));
+            }
+            Op::LinearBackward { call, kept, grad, dx, gradients } => {
+                let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
+                let kept = LinearKept { x: of(kept.x), weights: &weights, out: of(kept.out) };
+                let (found, layers) = linear::backward(call, kept, of(grad), gradients.len());
+                put_if(dx, found);
+                for (layer, [weight, bias]) in gradients.into_iter().zip(layers) {
+                    put_if(layer.weight, weight);
+                    put_if(layer.bias, bias);
+                }
+            }
+            Op::Norm { call, x, gain, bias, out } => {
+                put(out, reference::norm(call, of(x), of(gain), bias.map(of)))
+            }
+            Op::NormBackward { call, x, gain, grad, gradients } => {
+                let found = reference::norm_backward(call, of(x), of(gain), of(grad));
+                layers::put_norm_gradients(gradients, found);
+            }
+            Op::ResidualNorm { call, inputs, gain, bias, sum_and_out } => {
+                let ResidualNormCall { norm, dropout } = call;
+                let inputs = inputs.map(of);
+                let found = reference::residual_norm(norm, dropout, inputs, of(gain), bias.map(of));
+                for (result, found) in sum_and_out.into_iter().zip(found) {
+                    put(result, found);
+                }
+            }
+            Op::ResidualNormBackward { call, sum, gain, grad, gradients, dy } => {
+                let ResidualNormCall { norm, dropout } = call;
+                let (sum, gain, grad) = (of(sum), of(gain), of(grad));
+                let [x, gain, bias, y] = reference::residual_norm_backward(norm, dropout, sum, gain, grad);
+                layers::put_norm_gradients(gradients, [x, gain, bias]);
+                put(dy, y);
+            }
+            Op::Nonlinear { f, x, out } => {
+                let value = |&x: &f64| reference::nonlinear(f, x)[0];
+                put(out, of(x).iter().map(value).collect());
+            }
+            Op::NonlinearBackward { f, x, grad, dx } => {
+                let slope = |(&x, &grad): (&f64, &f64)| grad * reference::nonlinear(f, x)[1];
+                put(dx, of(x).iter().zip(of(grad)).map(slope).collect());
+            }
+            Op::Gated { f, d, x, out } => {
+                let nothing = vec![0.0; out.len()];
+                let [found, _] = reference::gated(f, d, of(x), &nothing);
+                put(out, found);
+            }
+            Op::GatedBackward { f, d, x, grad, dx } => {
+                let [_, found] = reference::gated(f, d, of(x), of(grad));
+                put(dx, found);
+            }
+            Op::Tanh { x, out } => put(out, of(x).iter().map(|x| x.tanh()).collect()),
+            Op::TanhBackward { y, grad } => {
+                for (grad, y) in to(grad).iter_mut().zip(of(y)) {
+                    *grad *= 1.0 - y * y;
+                }
+            }
+            Op::Attention { shape, inputs, out } => put(out, Attention::new(shape, inputs.map(of)).forward()),
+            Op::AttentionBackward { shape, inputs, grad, gradients, dbias } => {
+                let attention = Attention::new(shape, inputs.map(of));
+                put_if(dbias, attention.backward(of(grad), gradients.map(to)));
+            }
+            Op::Rotary { call, turn, x, out } => put(out, rotary::rotary(call, turn, of(x))),
+            Op::Recurrent { directions, states } => layers::recurrent_forward(directions, to(states)),
+            Op::RecurrentBackward { directions, states: _, grad } => {
+                layers::recurrent_backward(directions, of(grad))
+            }
+            Op::AttentiveRecurrent { call, inputs, projected, out, kept } => {
+                let projected = of(projected);
+                let layer = layers::attentive(call, inputs.map(of), projected);
+                let [found, found_weights] = layer.forward();
+                put(out, found);
+                if let Some([weights, saved]) = kept {
+                    put(weights, found_weights);
+                    *to(saved) = projected.to_vec();
+                }
+            }
+            Op::AttentiveRecurrentBackward { call, inputs, result, grad, gradients, room: _ } => {
+                let layer = layers::attentive(call, inputs.map(of), of(result.saved));
+                layers::put_attentive_gradients(gradients, layer.backward(of(grad)));
+            }
+            Op::MeanRows { lengths, d, x, out } => {
+                let nothing = vec![0.0; out.len()];
+                let [found, _] = reference::mean_rows(lengths, d, of(x), &nothing);
+                put(out, found);
+            }
+            Op::MeanRowsBackward { lengths, d, grad, dx } => {
+                let nothing = vec![0.0; dx.len()];
+                let [_, found] = reference::mean_rows(lengths, d, &nothing, of(grad));
+                put(dx, found);
+            }
+            Op::Adam { step, part, moments, grad, verdict } => {
+                if let Some(grad) = optimizer::judged(grad, verdict) {
+                    optimizer::adam(step, part, moments, &grad);
+                }
+            }
+            Op::Sgd { step, part, velocity, grad, verdict } => {
+                if let Some(grad) = optimizer::judged(grad, verdict) {
+                    optimizer::sgd(step, part, velocity, &grad);
+                }
+            }
+            Op::PutRows { count, from, pairs, out } => {
+                let Columns { matrix, width, first } = from;
+                let (mut found, matrix) = (narrow(out), narrow(matrix));
+                cached::put_rows(count, (&matrix, width, first), pairs, &mut found);
+                put(out, wide(&found));
+            }
+            Op::CachedAttention { call, scores, queries, cache, out, weights } => {
+                let scores = scores.map(narrow);
+                let scores = match &scores {
+                    CachedScores::Dot { scale, by_distance } => {
+                        CachedScores::Dot { scale: *scale, by_distance: by_distance.as_deref() }
+                    }
+                    CachedScores::Additive(v) => CachedScores::Additive(v.as_slice()),
+                };
+                let (matrix, cache) = (narrow(queries.matrix), narrow(cache));
+                let (mut contexts, mut all) = (vec![0.0; out.len()], vec![0.0; weights.len()]);
+                let queries = (&matrix[..], queries.width, queries.first);
+                cached::cached_attention(call, scores, queries, &cache, &mut contexts, &mut all);
+                put(out, wide(&contexts));
+                put(weights, wide(&all));
+            }
         }
-    }
-
-    fn select_transposed(&self, d: usize, x: &Buffer, rows: &[usize], out: &mut Buffer) {
-        let column = |column: usize| rows.iter().map(move |row| of(x)[row * d + column]);
-        put(out, (0..d).flat_map(column).collect());
-    }
-
-    fn add_transposed(&self, d: usize, x: &Buffer, rows: &[usize], total: &mut Buffer) {
-        let columns = reference::transpose(d, rows.len(), of(x));
-        for (place, &row) in rows.iter().enumerate() {
-            sum(&mut to(total)[row * d..][..d], &columns[place * d..][..d]);
-        }
-    }
-
-    fn add_to_each(&self, table: &Buffer, part: Range<usize>, sequences: &mut Buffer) {
-        let vectors = &of(table)[part];
-        for sequence in to(sequences).chunks_exact_mut(vectors.len().max(1)) {
-            sum(sequence, vectors);
-        }
-    }
-
-    fn sum_of_each(&self, sequences: &Buffer, part: Range<usize>, table: &mut Buffer) {
-        to(table).fill(0.0);
-        for sequence in of(sequences).chunks_exact(part.len().max(1)) {
-            sum(&mut to(table)[part.clone()], sequence);
-        }
-    }
-
-    fn dropout(&self, dropout: Dropout, x: &mut Buffer) {
-        linear::dropped(Some(dropout), to(x));
-    }
-
-    fn dropout_add(&self, x: &Buffer, residual: Option<&Buffer>, dropout: Option<Dropout>, out: &mut Buffer) {
-        let nothing = vec![0.0; x.len()];
-        let residual = residual.map_or(&nothing[..], of);
-        put(out, reference::dropout_add(of(x), residual, dropout));
-    }
-
-    fn embedding(
-        &self,
-        ids: &[u32],
-        table: &Buffer,
-        d: usize,
-        scale: f32,
-        positions: Option<PositionRows<'_>>,
-        out: &mut Buffer,
-    ) {
-        let rows = positions.map(|rows| wide(&rows.table[..rows.len * d]));
-        let found = reference::embedding(ids, of(table), d, scale.into(), rows.as_deref());
-        put(out, found);
-    }
-
-    fn embedding_backward(&self, ids: &[u32], grad: &Buffer, d: usize, scale: f32, dtable: &mut Buffer) {
-        let vocab = dtable.len() / d.max(1);
-        let found = reference::embedding_backward(ids, of(grad), vocab, d, scale.into());
-        put(dtable, found);
-    }
-
-    fn linear(&self, call: LinearCall, x: &Buffer, maps: &[Affine<&Buffer>], out: &mut Buffer) {
-        let maps: Vec<_> = maps.iter().map(|map| map.map(of)).collect();
-        put(out, linear::linear(call, of(x), &maps));
-    }
-
-    fn linear_backward(
-        &self,
-        call: LinearCall,
-        kept: LinearKept<'_, &Buffer>,
-        grad: &mut Buffer,
-        dx: Option<&mut Buffer>,
-        gradients: Vec<AffineGradients<&mut Buffer>>,
-    ) {
-        let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
-        let kept = LinearKept { x: of(kept.x), weights: &weights, out: of(kept.out) };
-        let (found, layers) = linear::backward(call, kept, of(grad), gradients.len());
-        put_if(dx, found);
-        for (layer, [weight, bias]) in gradients.into_iter().zip(layers) {
-            put_if(layer.weight, weight);
-            put_if(layer.bias, bias);
-        }
-    }
-
-    fn norm(&self, call: NormCall, x: &Buffer, gain: &Buffer, bias: Option<&Buffer>, out: &mut Buffer) {
-        put(out, reference::norm(call, of(x), of(gain), bias.map(of)));
-    }
-
-    fn norm_backward(
-        &self,
-        call: NormCall,
-        x: &Buffer,
-        gain: &Buffer,
-        grad: &Buffer,
-        gradients: NormGradients<&mut Buffer>,
-    ) {
-        let found = reference::norm_backward(call, of(x), of(gain), of(grad));
-        layers::put_norm_gradients(gradients, found);
-    }
-
-    fn residual_norm(
-        &self,
-        call: ResidualNormCall,
-        inputs: [&Buffer; 2],
-        gain: &Buffer,
-        bias: Option<&Buffer>,
-        sum_and_out: [&mut Buffer; 2],
-    ) {
-        let ResidualNormCall { norm, dropout } = call;
-        let inputs = inputs.map(of);
-        let found = reference::residual_norm(norm, dropout, inputs, of(gain), bias.map(of));
-        for (result, found) in sum_and_out.into_iter().zip(found) {
-            put(result, found);
-        }
-    }
-
-    fn residual_norm_backward(
-        &self,
-        call: ResidualNormCall,
-        sum: &Buffer,
-        gain: &Buffer,
-        grad: &Buffer,
-        gradients: NormGradients<&mut Buffer>,
-        dy: &mut Buffer,
-    ) {
-        let ResidualNormCall { norm, dropout } = call;
-        let (sum, gain, grad) = (of(sum), of(gain), of(grad));
-        let [x, gain, bias, y] = reference::residual_norm_backward(norm, dropout, sum, gain, grad);
-        layers::put_norm_gradients(gradients, [x, gain, bias]);
-        put(dy, y);
-    }
-
-    fn nonlinear(&self, f: ActivationKind, x: &Buffer, out: &mut Buffer) {
-        let value = |&x: &f64| reference::nonlinear(f, x)[0];
-        put(out, of(x).iter().map(value).collect());
-    }
-
-    fn nonlinear_backward(&self, f: ActivationKind, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
-        let slope = |(&x, &grad): (&f64, &f64)| grad * reference::nonlinear(f, x)[1];
-        put(dx, of(x).iter().zip(of(grad)).map(slope).collect());
-    }
-
-    fn gated(&self, f: ActivationKind, d: usize, x: &Buffer, out: &mut Buffer) {
-        let nothing = vec![0.0; out.len()];
-        let [found, _] = reference::gated(f, d, of(x), &nothing);
-        put(out, found);
-    }
-
-    fn gated_backward(&self, f: ActivationKind, d: usize, x: &Buffer, grad: &Buffer, dx: &mut Buffer) {
-        let [_, found] = reference::gated(f, d, of(x), of(grad));
-        put(dx, found);
-    }
-
-    fn tanh(&self, x: &Buffer, out: &mut Buffer) {
-        put(out, of(x).iter().map(|x| x.tanh()).collect());
-    }
-
-    fn tanh_backward(&self, y: &Buffer, grad: &mut Buffer) {
-        for (grad, y) in to(grad).iter_mut().zip(of(y)) {
-            *grad *= 1.0 - y * y;
-        }
-    }
-
-    fn attention(&self, shape: AttentionShape, inputs: AttentionInputs<'_, &Buffer>, out: &mut Buffer) {
-        put(out, Attention::new(shape, inputs.map(of)).forward());
-    }
-
-    fn attention_backward(
-        &self,
-        shape: AttentionShape,
-        inputs: AttentionInputs<'_, &Buffer>,
-        grad: &Buffer,
-        gradients: Operands<&mut Buffer>,
-        dbias: Option<&mut Buffer>,
-    ) {
-        let attention = Attention::new(shape, inputs.map(of));
-        put_if(dbias, attention.backward(of(grad), gradients.map(to)));
-    }
-
-    fn rotary(&self, call: RotaryCall<'_>, turn: Turn, x: &Buffer, out: &mut Buffer) {
-        put(out, rotary::rotary(call, turn, of(x)));
-    }
-
-    fn recurrent(&self, directions: Vec<RecurrentForward<'_, &Buffer, &mut Buffer>>, states: &mut Buffer) {
-        layers::recurrent_forward(directions, to(states));
-    }
-
-    fn recurrent_backward(
-        &self,
-        directions: Vec<RecurrentBackward<'_, &Buffer, &mut Buffer>>,
-        _states: &Buffer,
-        grad: &Buffer,
-    ) {
-        layers::recurrent_backward(directions, of(grad));
-    }
-
-    fn attentive_recurrent(
-        &self,
-        call: AttentiveRecurrentCall<'_>,
-        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
-        projected: &Buffer,
-        out: &mut Buffer,
-        kept: Option<[&mut Buffer; 2]>,
-    ) {
-        let projected = of(projected);
-        let layer = layers::attentive(call, inputs.map(of), projected);
-        let [found, found_weights] = layer.forward();
-        put(out, found);
-        if let Some([weights, saved]) = kept {
-            put(weights, found_weights);
-            *to(saved) = projected.to_vec();
-        }
-    }
-
-    fn attentive_recurrent_backward(
-        &self,
-        call: AttentiveRecurrentCall<'_>,
-        inputs: AttentiveRecurrentInputs<'_, &Buffer>,
-        result: AttentiveRecurrentResult<&Buffer>,
-        grad: &Buffer,
-        gradients: AttentiveRecurrentGradients<&mut Buffer>,
-        _room: &mut Buffer,
-    ) {
-        let layer = layers::attentive(call, inputs.map(of), of(result.saved));
-        layers::put_attentive_gradients(gradients, layer.backward(of(grad)));
-    }
-
-    fn mean_rows(&self, lengths: &Lengths, d: usize, x: &Buffer, out: &mut Buffer) {
-        let nothing = vec![0.0; out.len()];
-        let [found, _] = reference::mean_rows(lengths, d, of(x), &nothing);
-        put(out, found);
-    }
-
-    fn mean_rows_backward(&self, lengths: &Lengths, d: usize, grad: &Buffer, dx: &mut Buffer) {
-        let nothing = vec![0.0; dx.len()];
-        let [_, found] = reference::mean_rows(lengths, d, &nothing, of(grad));
-        put(dx, found);
     }
 
     fn cross_entropy(
@@ -370,32 +286,6 @@ impl Device for Plain {
         self::loss::losses(shape, inputs)
     }
 
-    fn adam(
-        &self,
-        step: AdamStep,
-        part: Part<'_>,
-        moments: [&mut Buffer; 2],
-        grad: &Buffer,
-        verdict: Option<&Buffer>,
-    ) {
-        if let Some(grad) = optimizer::judged(grad, verdict) {
-            optimizer::adam(step, part, moments, &grad);
-        }
-    }
-
-    fn sgd(
-        &self,
-        step: SgdStep,
-        part: Part<'_>,
-        velocity: Option<&mut Buffer>,
-        grad: &Buffer,
-        verdict: Option<&Buffer>,
-    ) {
-        if let Some(grad) = optimizer::judged(grad, verdict) {
-            optimizer::sgd(step, part, velocity, &grad);
-        }
-    }
-
     fn verdict(&self, call: VerdictCall<'_>) -> Buffer {
         optimizer::verdict(call)
     }
@@ -407,37 +297,6 @@ impl Device for Plain {
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
         of(x).iter().position(|&x| !(x as f32).is_finite())
-    }
-
-    fn put_rows(&self, count: usize, from: Columns<&Buffer>, pairs: RowPairs<'_>, out: &mut Buffer) {
-        let Columns { matrix, width, first } = from;
-        let (mut found, matrix) = (narrow(out), narrow(matrix));
-        cached::put_rows(count, (&matrix, width, first), pairs, &mut found);
-        put(out, wide(&found));
-    }
-
-    fn cached_attention(
-        &self,
-        call: CachedAttentionCall<'_>,
-        scores: CachedScores<&Buffer>,
-        queries: Columns<&Buffer>,
-        cache: &Buffer,
-        out: &mut Buffer,
-        weights: &mut Buffer,
-    ) {
-        let scores = scores.map(narrow);
-        let scores = match &scores {
-            CachedScores::Dot { scale, by_distance } => {
-                CachedScores::Dot { scale: *scale, by_distance: by_distance.as_deref() }
-            }
-            CachedScores::Additive(v) => CachedScores::Additive(v.as_slice()),
-        };
-        let (matrix, cache) = (narrow(queries.matrix), narrow(cache));
-        let (mut contexts, mut all) = (vec![0.0; out.len()], vec![0.0; weights.len()]);
-        let queries = (&matrix[..], queries.width, queries.first);
-        cached::cached_attention(call, scores, queries, &cache, &mut contexts, &mut all);
-        put(out, wide(&contexts));
-        put(weights, wide(&all));
     }
 
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {

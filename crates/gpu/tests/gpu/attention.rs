@@ -126,7 +126,7 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
                 lengths: inputs.lengths,
                 dropout: None,
             };
-            gpu.attention(shape, inputs, &mut out);
+            crate::current().attention(shape, inputs, &mut out);
             out.into_vec()[..len * d].to_vec()
         })
     };

@@ -35,7 +35,7 @@ fn numbers_in_bf16_take_half_of_the_memory() {
     let found = on(gpu, || {
         let table = gpu.upload_bf16(values);
         let mut out = room(D);
-        gpu.embedding(&[rows as u32 - 1], &table, D, 1.0, None, &mut out);
+        crate::current().embedding(&[rows as u32 - 1], &table, D, 1.0, None, &mut out);
         out.into_vec()
     });
     assert_eq!(found, [1.5; D]);
@@ -50,7 +50,7 @@ fn memory_that_is_reused_is_not_overwritten_by_uploads() {
         // Each sum is recorded before its terms are dropped, and the next terms are uploaded to their memory.
         let mut total = Buffer::zeros(1000);
         for number in 0..300 {
-            gpu.add(&mut total, &vec![number as f32; 1000].into());
+            crate::current().add(&mut total, &vec![number as f32; 1000].into());
         }
         assert_eq!(total.into_vec(), [44_850.0; 1000]);
     });

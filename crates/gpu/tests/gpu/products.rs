@@ -94,7 +94,7 @@ fn what_is_not_a_weight_is_not_read_as_bf16() {
     };
     on(gpu, || {
         let x = gpu.upload_bf16(vec![1.0; 4]);
-        gpu.scale(&mut { x }, 2.0);
+        crate::current().scale(&mut { x }, 2.0);
     });
 }
 
@@ -122,7 +122,7 @@ fn a_row_alone_has_the_bits_it_has_among_others() {
                 let (weight, bias) = (weights(stored, 2, d_out * d_in), random(3, d_out));
                 let map = Affine { weight: &weight, bias: Some(&bias) };
                 let mut out = room(rows * d_out);
-                gpu.linear(call([rows, d_in, d_out]), &x, &[map], &mut out);
+                crate::current().linear(call([rows, d_in, d_out]), &x, &[map], &mut out);
                 out.into_vec()
             })
         };

@@ -209,7 +209,7 @@ fn a_sequence_alone_has_the_states_it_has_among_others_with_more_padding() {
                         projected: &projected,
                         saved: None,
                     };
-                    gpu.recurrent(vec![forward], &mut states);
+                    crate::current().recurrent(vec![forward], &mut states);
                     states.into_vec()[..len * cell.states() * d].to_vec()
                 })
             };
@@ -353,7 +353,7 @@ fn a_sequence_alone_attends_as_it_does_among_others_with_more_padding() {
                 let operands = AttentiveOperands::new(call, ALL);
                 let mut out = room(lengths.positions() * call.out_cols());
                 let inputs = operands.inputs(Some(&src_lengths));
-                gpu.attentive_recurrent(call, inputs, &operands.projected, &mut out, None);
+                crate::current().attentive_recurrent(call, inputs, &operands.projected, &mut out, None);
                 out.into_vec()[..len * call.out_cols()].to_vec()
             })
         };
