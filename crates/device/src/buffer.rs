@@ -224,30 +224,11 @@ impl Drop for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cpu, Device, PLAIN, on, pooled};
+    use crate::pooled;
 
     #[test]
     fn vectors_from_elsewhere_do_not_accumulate() {
         drop(Buffer::from(vec![1.0; 7_000]));
         assert_eq!(pooled(), 0);
-    }
-
-    #[test]
-    #[should_panic(expected = "Plain cannot compute with a buffer in memory of the host")]
-    fn buffers_of_two_devices_are_not_mixed() {
-        let host = Buffer::from(vec![1.0]);
-        on(&PLAIN, || current().add(&mut Buffer::zeros(1), &host));
-    }
-
-    #[test]
-    fn numbers_are_the_same_on_each_device() {
-        for device in [&Cpu as &'static dyn Device, &PLAIN] {
-            on(device, || {
-                let mut buffer = Buffer::from(vec![1.5, -2.0]);
-                buffer.edit(|values| values[0] = 0.25);
-                assert_eq!(*buffer.clone().values(), [0.25, -2.0]);
-                assert_eq!(buffer.into_vec(), [0.25, -2.0]);
-            });
-        }
     }
 }

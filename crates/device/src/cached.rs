@@ -112,7 +112,7 @@ pub struct LargestLogits {
 
 /// Copies columns of `from`, `count` from `first` on in rows of `width`, to rows of `to`, which are `count`
 /// wide.
-pub(crate) fn put_rows(
+pub fn put_rows(
     count: usize,
     (from, width, first): (&[f32], usize, usize),
     pairs: RowPairs<'_>,
@@ -125,7 +125,7 @@ pub(crate) fn put_rows(
 }
 
 /// The contexts and weights of queries, each `n_heads · d_head` wide, from `first` on in rows of `width`.
-pub(crate) fn cached_attention(
+pub fn cached_attention(
     call: CachedAttentionCall<'_>,
     scores: CachedScores<&[f32]>,
     (queries, width, first): (&[f32], usize, usize),
@@ -170,7 +170,7 @@ pub(crate) fn cached_attention(
 }
 
 /// What is wanted of `logits`, `[rows, vocab]`.
-pub(crate) fn likeliest(call: LikeliestCall<'_>, logits: &[f32]) -> Vec<LargestLogits> {
+pub fn likeliest(call: LikeliestCall<'_>, logits: &[f32]) -> Vec<LargestLogits> {
     let of_row = |(number, row): (usize, &[f32])| match call.lists {
         None => LargestLogits { log_sum: log_sum_exp(row), largest: largest(row, call.count, call.never) },
         Some(lists) => {

@@ -32,37 +32,3 @@ impl Failure {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Buffer, Device, PLAIN, Plain, current, on};
-
-    fn lost() -> Failure {
-        Failure { problem: "the GPU was lost".into(), hint: "continue from the last checkpoint".into() }
-    }
-
-    #[test]
-    fn a_failure_ends_the_work_in_which_it_is_caught() {
-        let before = format!("{:?}", current());
-        assert_eq!(Failure::caught(|| 1), Ok(1));
-        let work = || on(&PLAIN, || lost().raise());
-        assert_eq!(Failure::caught(work), Err::<(), _>(lost()));
-        assert_eq!(format!("{:?}", current()), before);
-    }
-
-    #[test]
-    fn a_device_is_lost_alone() {
-        static LOST: Plain = Plain::new();
-        LOST.lose(lost());
-        let work = |device| Failure::caught(|| on(device, || Buffer::zeros(1).len()));
-        assert_eq!((work(&LOST), LOST.failure()), (Err(lost()), Some(lost())));
-        assert_eq!((work(&PLAIN), PLAIN.failure()), (Ok(1), None));
-    }
-
-    #[test]
-    #[should_panic(expected = "a mistake")]
-    fn other_panics_go_on() {
-        let _ = Failure::caught(|| panic!("a mistake"));
-    }
-}

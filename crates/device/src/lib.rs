@@ -2,13 +2,12 @@
 //!
 //! A [`Device`] has all operations of the tape, forward and backward, of the optimizer and of decoding. Their
 //! operands are [`Buffer`]s, and only the device knows where the numbers of a buffer are. [`Cpu`] calls
-//! Attentive's kernels; [`Plain`] computes the same in double precision, slowly, with the loops that read
-//! like the formulas; a [rehearsal](rehearse) only counts memory.
+//! Attentive's kernels; a [rehearsal](rehearse) only counts memory.
 //!
 //! A thread computes on its [`current`] device, which is the CPU unless [`on`] says otherwise.
 
 mod buffer;
-mod cached;
+pub mod cached;
 mod cpu;
 mod current;
 mod device;
@@ -17,12 +16,9 @@ mod hardware;
 mod losses;
 mod op;
 mod operands;
-mod plain;
 mod pool;
 mod rehearsal;
-#[cfg(test)]
-mod tests;
-mod verdict;
+pub mod verdict;
 
 pub use buffer::Buffer;
 pub use cached::{CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, RowPairs, SeenBlocks};
@@ -34,7 +30,6 @@ pub use hardware::{Hardware, HardwareMemory};
 pub use losses::{Losses, RowLosses};
 pub use op::Op;
 pub use operands::*;
-pub use plain::{PLAIN, Plain};
 pub use pool::{pooled, release};
 pub use rehearsal::{Count, rehearse};
 pub use verdict::{VERDICT, VerdictCall};

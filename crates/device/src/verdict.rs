@@ -22,12 +22,7 @@ pub struct VerdictCall<'a> {
 }
 
 /// The verdict in single precision.
-pub(crate) fn verdict(
-    call: VerdictCall<'_>,
-    loss: f32,
-    squares: &[f32],
-    before: Option<&[f32]>,
-) -> [f32; VERDICT] {
+pub fn verdict(call: VerdictCall<'_>, loss: f32, squares: &[f32], before: Option<&[f32]>) -> [f32; VERDICT] {
     let norm = squares.iter().sum::<f32>().sqrt() / call.n_tokens;
     let was_damaged = before.is_some_and(|before| before[1] != 0.0);
     let is_damaged = was_damaged || !loss.is_finite() || !norm.is_finite();
@@ -36,6 +31,6 @@ pub(crate) fn verdict(
 }
 
 /// The factor of gradients; `None` for an update that changes nothing.
-pub(crate) fn factor(verdict: &[f32]) -> Option<f32> {
+pub fn factor(verdict: &[f32]) -> Option<f32> {
     (verdict[1] == 0.0).then_some(verdict[0])
 }

@@ -192,7 +192,7 @@ impl Pipeline {
 #[cfg(test)]
 mod tests {
     use attentive_config::Family;
-    use attentive_device::PLAIN;
+    use attentive_oracle::PLAIN;
     use attentive_samples::WORDS;
 
     use super::*;

@@ -356,7 +356,7 @@ mod tests {
     use std::sync::mpsc;
 
     use attentive_config::Family;
-    use attentive_device::Plain;
+    use attentive_oracle::Plain;
     use attentive_pipeline::Translation;
     use attentive_pipeline::service::{Client, Event};
     use attentive_samples::{Sample, WORDS};

@@ -16,9 +16,10 @@ mod rows;
 
 use std::cell::LazyCell;
 
-use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, PLAIN, current, on};
+use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, current, on};
 use attentive_gpu::Gpu;
 use attentive_kernels::gemm::Float;
+use attentive_oracle::PLAIN;
 
 /// The error of a result that is allowed, see [`worst`].
 const TOLERANCE: f32 = 1e-4;

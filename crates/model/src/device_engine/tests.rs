@@ -2,7 +2,8 @@
 
 use attentive_base::batch::TokenId;
 use attentive_decode::Stepper;
-use attentive_device::{Cpu, Device, PLAIN, on};
+use attentive_device::{Cpu, Device, on};
+use attentive_oracle::PLAIN;
 use attentive_samples::{decodes, rows, variants};
 use attentive_tape::Float;
 

@@ -368,7 +368,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
 /// A model on a device has one worker, whatever the limit, and gives what the pipeline gives.
 #[test]
 fn a_service_on_a_device_gives_what_its_pipeline_gives() {
-    let pipeline = of(Family::Transformer).on_device(&attentive_device::PLAIN).unwrap();
+    let pipeline = of(Family::Transformer).on_device(&attentive_oracle::PLAIN).unwrap();
     let lines = lines(3, 12);
     let options = TranslateOptions { search: search(3, 1), batch_size: 4 };
     let expected = pipeline.translate_with(&lines, &options).unwrap();

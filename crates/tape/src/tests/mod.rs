@@ -1,8 +1,9 @@
 //! Every operation's gradients against central finite differences of its forward pass. The forward passes are
 //! those of the kernels, which are compared with double-precision references in their own crate.
 
-use attentive_device::{Cpu, Device, PLAIN, on};
+use attentive_device::{Cpu, Device, on};
 use attentive_kernels::cross_entropy::IGNORE;
+use attentive_oracle::PLAIN;
 
 use super::*;
 

@@ -5,8 +5,9 @@ use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{self as checkpoint, Run};
 use attentive_config::Config;
-use attentive_device::{Cpu, Device, Failure, PLAIN};
+use attentive_device::{Cpu, Device, Failure};
 use attentive_model::model::{Model, Parameter};
+use attentive_oracle::PLAIN;
 use attentive_processes::in_threads;
 use tempfile::TempDir;
 

@@ -1,7 +1,8 @@
 use attentive_architecture::Body;
 use attentive_base::batch::{Batch, Padded, Src};
-use attentive_device::{PLAIN, on};
+use attentive_device::on;
 use attentive_model::model::Model;
+use attentive_oracle::PLAIN;
 use attentive_tape::Buffer;
 
 use super::*;

@@ -6,7 +6,8 @@ use std::ops::Range;
 use attentive_base::batch::{Batch, Padded, Src, TokenId};
 use attentive_base::body::Body;
 use attentive_config::{FamilyConfig, ModelConfig, Pooling, Task};
-use attentive_device::{Cpu, Device, PLAIN, on};
+use attentive_device::{Cpu, Device, on};
+use attentive_oracle::PLAIN;
 use attentive_samples::{VOCAB, base, rows, variant, variants};
 use attentive_tape::{Buffer, Float, Lengths, Param, ParamId, pooled, rehearse};
 

@@ -21,10 +21,7 @@ use attentive_kernels::reference;
 use self::attention::Attention;
 use self::columns::{copied, written};
 use self::memory::{narrow, of, put, put_if, sum, to, wide};
-use crate::cached::{self, *};
-use crate::operands::*;
-use crate::verdict::VerdictCall;
-use crate::{Buffer, Device, Failure, Hardware, HardwareMemory, Losses, Op};
+use attentive_device::*;
 
 /// The slow device that tests share, so that none may lose it.
 pub static PLAIN: Plain = Plain::new();

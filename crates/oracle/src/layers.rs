@@ -5,10 +5,10 @@ use attentive_kernels::reference::{
     AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,
 };
 
-use super::columns::{copied, written};
-use super::memory::{of, put, put_if, to};
-use crate::Buffer;
-use crate::operands::*;
+use crate::columns::{copied, written};
+use crate::memory::{of, put, put_if, to};
+use attentive_device::Buffer;
+use attentive_device::*;
 
 /// The states of all directions side by side.
 pub(super) fn recurrent_forward(

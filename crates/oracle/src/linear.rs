@@ -2,8 +2,8 @@
 
 use attentive_kernels::reference;
 
-use super::columns::{copied, written};
-use crate::operands::*;
+use crate::columns::{copied, written};
+use attentive_device::*;
 
 /// Multiplies each element by the factor of dropout.
 pub(super) fn dropped(dropout: Option<Dropout>, x: &mut [f64]) {

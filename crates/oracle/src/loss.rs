@@ -4,8 +4,9 @@ use attentive_kernels::cross_entropy::IGNORE;
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::reference;
 
-use crate::operands::*;
-use crate::{Device, Losses, PLAIN, RowLosses};
+use attentive_device::*;
+
+use crate::PLAIN;
 
 /// The numbers of all rows with targets, as if they were read later.
 pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]>) -> Losses {

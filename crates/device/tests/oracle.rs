@@ -1,9 +1,11 @@
-//! What only training uses; the operations of the tape are compared in its own tests.
+//! What only training uses, compared with the oracle; the operations of the tape are compared in its own
+//! tests.
 
 use attentive_kernels::gemm::{Activation, Float, bf16};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
-use crate::*;
+use attentive_device::*;
+use attentive_oracle::{PLAIN, Plain};
 
 /// Numbers between −1 and 1.
 fn numbers(seed: usize, count: usize) -> Vec<f32> {
@@ -131,4 +133,51 @@ fn the_device_of_a_thread_changes_back() {
         name()
     });
     assert_eq!([inside, name()], ["Plain", "Cpu"]);
+}
+
+#[test]
+#[should_panic(expected = "Plain cannot compute with a buffer in memory of the host")]
+fn buffers_of_two_devices_are_not_mixed() {
+    let host = Buffer::from(vec![1.0]);
+    on(&PLAIN, || current().add(&mut Buffer::zeros(1), &host));
+}
+
+#[test]
+fn numbers_are_the_same_on_each_device() {
+    for device in [&Cpu as &'static dyn Device, &PLAIN] {
+        on(device, || {
+            let mut buffer = Buffer::from(vec![1.5, -2.0]);
+            buffer.edit(|values| values[0] = 0.25);
+            assert_eq!(*buffer.clone().values(), [0.25, -2.0]);
+            assert_eq!(buffer.into_vec(), [0.25, -2.0]);
+        });
+    }
+}
+
+fn lost() -> Failure {
+    Failure { problem: "the GPU was lost".into(), hint: "continue from the last checkpoint".into() }
+}
+
+#[test]
+fn a_failure_ends_the_work_in_which_it_is_caught() {
+    let before = format!("{:?}", current());
+    assert_eq!(Failure::caught(|| 1), Ok(1));
+    let work = || on(&PLAIN, || lost().raise());
+    assert_eq!(Failure::caught(work), Err::<(), _>(lost()));
+    assert_eq!(format!("{:?}", current()), before);
+}
+
+#[test]
+fn a_device_is_lost_alone() {
+    static LOST: Plain = Plain::new();
+    LOST.lose(lost());
+    let work = |device| Failure::caught(|| on(device, || Buffer::zeros(1).len()));
+    assert_eq!((work(&LOST), LOST.failure()), (Err(lost()), Some(lost())));
+    assert_eq!((work(&PLAIN), PLAIN.failure()), (Ok(1), None));
+}
+
+#[test]
+#[should_panic(expected = "a mistake")]
+fn other_panics_go_on() {
+    let _ = Failure::caught(|| panic!("a mistake"));
 }

@@ -2,8 +2,8 @@
 
 use attentive_kernels::reference;
 
-use super::columns::{copied, written};
-use crate::operands::*;
+use crate::columns::{copied, written};
+use attentive_device::*;
 
 /// Queries, keys and values, with zeros instead of padding, which must not be read.
 pub(super) struct Attention<'a> {

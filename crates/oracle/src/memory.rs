@@ -1,6 +1,6 @@
 //! The numbers of buffers.
 
-use crate::Buffer;
+use attentive_device::Buffer;
 
 /// The elements of an operand.
 pub(super) fn of(buffer: &Buffer) -> &[f64] {

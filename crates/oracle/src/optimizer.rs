@@ -2,10 +2,10 @@
 
 use attentive_kernels::reference;
 
-use super::memory::{narrow, of, to};
-use crate::operands::*;
-use crate::verdict::{self, VerdictCall};
-use crate::{Buffer, Device, PLAIN};
+use crate::memory::{narrow, of, to};
+use attentive_device::*;
+
+use crate::PLAIN;
 
 /// A gradient as the verdict has it; `None` if nothing changes.
 pub(super) fn judged(grad: &Buffer, verdict: Option<&Buffer>) -> Option<Vec<f64>> {

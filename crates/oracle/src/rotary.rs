@@ -1,6 +1,6 @@
 //! Rotary position embeddings.
 
-use crate::operands::*;
+use attentive_device::*;
 
 /// The rows of `x` with their first heads rotated.
 pub(super) fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f64]) -> Vec<f64> {
