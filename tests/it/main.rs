@@ -68,6 +68,7 @@ mod docs_openai;
 mod docs_run;
 #[cfg(feature = "server")]
 mod docs_rust;
+mod docs_ways;
 mod fixture;
 mod flags;
 mod fuzz;
