@@ -167,3 +167,32 @@ fn what_the_model_cannot_read_is_reported() {
         page.texts(".panel .warnings li", |told| told.iter().any(|one| one.contains("zebra")));
     });
 }
+
+/// The bits of the chosen head, and the most of all heads.
+const BITS: &str = "(() => {
+    const heads = [...document.querySelectorAll('.all .small')].filter((one) => +one.dataset.head >= 0);
+    const bits = (one) => Number(one.title.match(/[0-9.]+(?= bits)/)[0]);
+    const chosen = heads.find((one) => one.getAttribute('aria-pressed') === 'true');
+    return chosen ? [bits(chosen), Math.max(...heads.map(bits))] : null;
+})()";
+
+#[test]
+fn the_head_that_tells_most_comes_first_unless_another_is_chosen() {
+    let (_server, address) = opened();
+    visit(&address, |page| {
+        for text in ["1 2", "1 2 3 4 5 6 7", "9 8 7 1"] {
+            page.write("#text", text);
+            page.text(".examined", |shown| shown == text);
+            page.texts(".pair .tokens:last-of-type .token bdi", |all| {
+                all.len() == text.split(' ').count() + 1
+            });
+            page.read(BITS, |[chosen, most]: &[f64; 2]| chosen == most);
+        }
+        // The average, which is chosen, stays.
+        page.press(".all .small:last-of-type");
+        page.write("#text", "5 5 6");
+        page.text(".examined", |shown| shown == "5 5 6");
+        page.texts(".pair .tokens:last-of-type .token bdi", |all| all.len() == 4);
+        page.expect("document.querySelector('.all .small[aria-pressed=true]').dataset.head", "-1");
+    });
+}

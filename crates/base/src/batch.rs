@@ -1,11 +1,10 @@
 //! Batches, shared by data and models.
 
-use attentive_kernels::Lengths;
-
 use super::body::Body;
+use super::lengths::Lengths;
 
 /// The ignore index: a target that contributes nothing to the loss.
-pub use attentive_kernels::cross_entropy::IGNORE;
+pub const IGNORE: u32 = u32::MAX;
 
 /// Token id in a vocabulary.
 pub type TokenId = u32;

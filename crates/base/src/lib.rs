@@ -9,6 +9,8 @@ pub mod foreign;
 pub mod hexadecimal;
 pub mod ignorable;
 pub mod interrupt;
+pub mod lengths;
+pub mod philox;
 pub mod plain;
 pub mod random;
 pub mod regular_file;

@@ -1,6 +1,6 @@
 //! Seeded random streams for shuffling, initialization, built-in corpora and sampling.
 
-use attentive_kernels::philox::philox;
+use super::philox::philox;
 
 /// A stream of random numbers, determined by its seed and its stream number.
 ///

@@ -259,7 +259,7 @@ operations! {
         verdict: Option<&'a Buffer>,
     },
 
-    /// Columns of rows of `from` become rows of `to`, which are `count` wide.
+    /// Columns of rows of `from` become rows of `out`, which are `count` wide.
     put_rows: PutRows { count: usize, from: Columns<&'a Buffer>, pairs: RowPairs<'a>, out: &'a mut Buffer },
 
     /// Attention to cached positions. The queries are columns of a matrix; `out` receives the contexts, and

@@ -15,8 +15,7 @@ use crate::scratch::with_scratch;
 use crate::simd::{exp_and_sum, max_of, sum_of};
 use crate::tile::TileMut;
 
-/// The ignore index: a position with this target contributes nothing.
-pub const IGNORE: u32 = u32::MAX;
+pub use attentive_base::batch::IGNORE;
 
 /// Rows per block of logits; also the block size of the products that sum over rows.
 const BLOCK_ROWS: usize = 256;

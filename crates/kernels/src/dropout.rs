@@ -1,12 +1,13 @@
 //! Dropout whose mask is a function of (seed, micro-batch, site, element): it is never stored, but recomputed
 //! in the backward pass.
 
+use attentive_base::philox::philox;
+
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::elementwise::add_chunk;
 use crate::parallel::for_row_chunks;
 #[cfg(target_arch = "x86_64")]
 use crate::philox::Keys;
-use crate::philox::philox;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::has_avx512;
 

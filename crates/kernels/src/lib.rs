@@ -19,14 +19,13 @@ mod simd;
 mod area;
 mod lanes;
 mod large_pages;
-mod lengths;
 mod parallel;
 mod prefetch;
 mod scratch;
 mod tile;
 mod transpose;
 
-pub use lengths::Lengths;
+pub use attentive_base::lengths::Lengths;
 
 pub mod additive_attention;
 pub mod attention;
@@ -48,7 +47,8 @@ pub mod nonlinearity;
 pub mod norm;
 pub mod optimizer;
 pub mod packed;
-pub mod philox;
+#[cfg(target_arch = "x86_64")]
+mod philox;
 pub mod recurrent;
 pub mod reference;
 pub mod rotary;

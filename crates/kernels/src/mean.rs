@@ -1,7 +1,8 @@
 //! The mean over the real positions of each sequence.
 
+use attentive_base::lengths::Lengths;
+
 use crate::area::assert_shape;
-use crate::lengths::Lengths;
 use crate::parallel::for_row_chunks;
 
 /// `out` `[rows, d]` = the mean over the real positions of each row of `x` `[rows · width, d]`; zero for an

@@ -20,13 +20,14 @@ pub use nonlinearity::{gated, nonlinear};
 pub use norm::{dropout_add, norm, norm_backward, residual_norm, residual_norm_backward};
 pub use recurrent::Recurrent;
 
+use attentive_base::philox::philox;
+
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
 use crate::dropout::Dropout;
 use crate::gemm::Activation;
 use crate::gemm::{Float, bf16};
 use crate::linear::LinearCall;
 use crate::optimizer::{AdamStep, SgdStep};
-use crate::philox::philox;
 
 /// `a` `[m, k]` · `b` `[k, n]`, both row-major.
 pub fn gemm(m: usize, n: usize, k: usize, a: &[f64], b: &[f64]) -> Vec<f64> {

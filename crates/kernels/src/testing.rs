@@ -1,6 +1,6 @@
 //! Shared test helpers: random numbers, comparison with the reference, thread pools.
 
-use crate::philox::philox;
+use attentive_base::philox::philox;
 
 /// Random numbers in (−1, 1), determined by `seed`.
 pub(crate) fn random(len: usize, seed: u32) -> Vec<f32> {

@@ -1,6 +1,7 @@
-//! A second device, to test the first and what computes on it: every operation in double precision, on one
-//! thread, by the references that read like the formulas. Its buffers are vectors that the host cannot read
-//! as its own.
+//! A second device, to test the first and what computes on it: operations in double precision, on one thread,
+//! by the references that read like the formulas. What only decoding uses and the verdict on an update are
+//! computed as on the CPU: here, they test that all else goes through a device. Its buffers are vectors that
+//! the host cannot read as its own.
 
 mod attention;
 mod columns;

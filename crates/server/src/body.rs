@@ -290,7 +290,7 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
         if is_damaged && !*replaces {
             return Err(Problem::new(Kind::Malformed, "the form is not UTF-8"));
         }
-        insert(&mut fields, &name, Value::String(value.into_owned()), lists);
+        insert(&mut fields, &name, Value::String(value.into_owned()), lists)?;
     }
     Ok(fields)
 }
@@ -422,10 +422,13 @@ mod tests {
         let objects = "d[0].a=1&d[0].b=2&d[1][a]=3";
         let read = |text| Value::Object(form(text, &["d"]).unwrap()).to_string();
         assert_eq!(read(objects), r#"{"d":[{"a":"1","b":"2"},{"a":"3"}]}"#);
-        // What is no field of the next object is a field by itself, and so is told as unknown.
-        for text in ["d[1].a=1", "d[0]=1", "d[x].a=1", "d[0].a=1&d[2].a=2", "e[0].a=1", "d=x&d[0].a=1"] {
-            let last = text.rsplit('&').next().unwrap_or_default();
-            let name = last.split('=').next().unwrap_or_default();
+        for text in ["d[1].a=1", "d[x].a=1", "d[00].a=1", "d[0].a=1&d[2].a=2", "d=x&d[0].a=1"] {
+            let problem = form(text, &["d"]).unwrap_err();
+            assert!(problem.message.contains("no place"), "{text}: {problem:?}");
+        }
+        // No objects.
+        for text in ["d[0]=1", "e[0].a=1", "d[0.a=1", "d0].a=1"] {
+            let name = text.split('=').next().unwrap_or_default();
             assert!(form(text, &["d"]).unwrap().contains_key(name), "{text}");
         }
         assert!(form("q=%FF", &["q"]).is_err());

@@ -54,7 +54,7 @@ pub(super) async fn read(
             Some("file") => parts.file = Some((file_name.unwrap_or_default(), content)),
             Some(name) => {
                 let value = Value::String(text(name, &content)?);
-                insert(&mut parts.fields, name, value, lists);
+                insert(&mut parts.fields, name, value, lists)?;
             }
             None => {}
         }
@@ -64,22 +64,24 @@ pub(super) async fn read(
 
 /// Adds a field of a form. One of `lists` that is repeated becomes a list; of others, the last counts. A name
 /// such as `dictionaries[0].entries` is a field of an object in one of `lists`.
-pub(super) fn insert(fields: &mut Map<String, Value>, name: &str, value: Value, lists: &[impl AsRef<str>]) {
+///
+/// # Errors
+/// A [`Problem`] for an object that is not the next one of its list.
+pub(super) fn insert(
+    fields: &mut Map<String, Value>,
+    name: &str,
+    value: Value,
+    lists: &[impl AsRef<str>],
+) -> Result<(), Problem> {
     if let Some((list, at, field)) = nested(name)
         && lists.iter().any(|one| one.as_ref() == list)
     {
-        let objects = fields.entry(list).or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(objects) = objects
-            && at <= objects.len()
-        {
-            if at == objects.len() {
-                objects.push(Value::Object(Map::new()));
-            }
-            if let Value::Object(object) = &mut objects[at] {
-                object.insert(field.to_owned(), value);
-                return;
-            }
-        }
+        let object = place_of(fields, list, at).ok_or_else(|| {
+            let problem = format!("`{list}` has no place for `{}`", attentive_base::shown::shown(name));
+            Problem::field(list, problem).hint("number its objects from 0, one after the other")
+        })?;
+        object.insert(field.to_owned(), value);
+        return Ok(());
     }
     match fields.get_mut(name) {
         Some(Value::Array(values)) => values.push(value),
@@ -90,14 +92,29 @@ pub(super) fn insert(fields: &mut Map<String, Value>, name: &str, value: Value, 
             fields.insert(name.to_owned(), value);
         }
     }
+    Ok(())
+}
+
+/// Object number `at` of a list, which may be the next one; `None` if it has no place.
+fn place_of<'a>(
+    fields: &'a mut Map<String, Value>,
+    list: &str,
+    at: &str,
+) -> Option<&'a mut Map<String, Value>> {
+    let number: usize = at.parse().ok().filter(|number: &usize| number.to_string() == at)?;
+    let objects = fields.entry(list).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?;
+    if number == objects.len() {
+        objects.push(Value::Object(Map::new()));
+    }
+    objects.get_mut(number)?.as_object_mut()
 }
 
 /// The list, the place and the field in a name such as `list[0].field` or `list[0][field]`.
-fn nested(name: &str) -> Option<(&str, usize, &str)> {
+fn nested(name: &str) -> Option<(&str, &str, &str)> {
     let (list, rest) = name.split_once('[')?;
     let (at, field) = rest.split_once(']')?;
     let field = field.strip_prefix('.').or_else(|| field.strip_prefix('[')?.strip_suffix(']'))?;
-    Some((list, at.parse().ok()?, field))
+    Some((list, at, field))
 }
 
 /// The text of a field.

@@ -7,9 +7,10 @@
 
 mod backward;
 
+use attentive_base::lengths::Lengths;
+
 use crate::area::assert_shape;
 use crate::attention::softmax_row;
-use crate::lengths::Lengths;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of_two, tanh};

@@ -17,10 +17,11 @@ pub use operands::Operands;
 pub use scores::{Causality, Scores, scale_of};
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
+use attentive_base::lengths::Lengths;
+
 use crate::area::area;
 use crate::dropout::Dropout;
 use crate::gemm::View;
-use crate::lengths::Lengths;
 use crate::parallel::for_each_short;
 use crate::scratch::with_scratch;
 use crate::threads::Threads;

@@ -20,10 +20,11 @@ mod layer;
 pub use backward::{AttentiveRecurrentGradients, attentive_recurrent_backward};
 pub use layer::AttentiveRecurrentResult;
 
+use attentive_base::lengths::Lengths;
+
 use crate::additive_attention::{AdditiveAttentionInputs, AdditiveAttentionShape};
 use crate::area::assert_shape;
 use crate::gemm::{PreparedRight, Product, View, with_prepared_right};
-use crate::lengths::Lengths;
 use crate::linear::Affine;
 use crate::parallel::for_each;
 use crate::recurrent::{

@@ -19,9 +19,10 @@ pub(crate) use forward::{ForwardPass, Prepared, state_product, with_prepared, wi
 pub use forward::{RecurrentForward, recurrent};
 pub(crate) use schedule::Schedule;
 
+use attentive_base::lengths::Lengths;
+
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::Float;
-use crate::lengths::Lengths;
 use crate::linear::Affine;
 
 /// A recurrent cell.

@@ -1,6 +1,6 @@
 //! Reference implementation of [`mod@crate::mean`].
 
-use crate::lengths::Lengths;
+use attentive_base::lengths::Lengths;
 
 /// [`crate::mean::mean_rows`] and its gradient given `grad_out`.
 pub fn mean_rows(lengths: &Lengths, d: usize, x: &[f64], grad_out: &[f64]) -> [Vec<f64>; 2] {

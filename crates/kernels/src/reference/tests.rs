@@ -1,9 +1,10 @@
 //! Compares each reference backward pass with central differences of its forward pass.
 
+use attentive_base::lengths::Lengths;
+
 use super::*;
 use crate::attention::{AttentionShape, Causality};
 use crate::gemm::Float;
-use crate::lengths::Lengths;
 use crate::norm::{NormCall, NormKind};
 use crate::recurrent::{CellKind, Direction, RecurrentCall};
 use crate::testing::{assert_derivative, random, wide};

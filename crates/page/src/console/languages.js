@@ -92,7 +92,9 @@ function listenToLanguages() {
   element("swap").onclick = () => {
     const [panel] = panels;
     if (element("swap").getAttribute("aria-disabled") === "true") {
-      element("swap-reason").textContent = element("swap").title;
+      // Emptied first, so that it is announced again.
+      element("swap-reason").textContent = "";
+      requestAnimationFrame(() => (element("swap-reason").textContent = element("swap").title));
       return;
     }
     const text = wholeTranslation(panel);

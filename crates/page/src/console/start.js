@@ -145,8 +145,9 @@ function chooseModel({ name }) {
 
 // Keeps the window where it is when a long text is pasted: browsers scroll to its end.
 function stayInPlace() {
-  const before = scrollY;
-  const stay = () => Math.abs(scrollY - before) > innerHeight / 2 && scrollTo(scrollX, before);
+  const [before, height] = [scrollY, element("text").scrollHeight];
+  const isLong = () => element("text").scrollHeight - height > innerHeight / 2;
+  const stay = () => isLong() && scrollTo(scrollX, before);
   requestAnimationFrame(() => requestAnimationFrame(stay));
 }
 

@@ -9,7 +9,7 @@ function attentionView(data) {
   const view = {
     data,
     sites: sitesOf(data),
-    state: { site: null, layer: 0, head: MEAN, row: null, column: null },
+    state: { site: null, layer: 0, head: MEAN, isChosen: false, row: null, column: null }, // Chosen by the user, not by `mostTelling`.
     matrix: null, // The selected weights: { rows, columns, weights, most }.
     picture: null, // The same, one pixel per weight.
     layout: null, // Of the enlarged map.
@@ -27,7 +27,9 @@ function showView(view, kept) {
   chooseSite(view, [kept?.site, ...ORDER].find((site) => mapsOf(view, site).length));
   if (kept) {
     view.parts.scale.value = kept.scale;
-    Object.assign(view.state, { layer: kept.layer, head: kept.head });
+    if (kept.isChosen) {
+      Object.assign(view.state, { layer: kept.layer, head: kept.head, isChosen: true });
+    }
     fillControls(view);
     redraw(view);
   }
@@ -41,9 +43,9 @@ function showView(view, kept) {
   new ResizeObserver(resized).observe(view.parts.root);
 }
 
-// The selection of the user.
-function chosenIn({ state: { site, layer, head }, parts: { scale } }) {
-  return { site, layer, head, scale: scale.value };
+// What is selected.
+function chosenIn({ state: { site, layer, head, isChosen }, parts: { scale } }) {
+  return { site, layer, head, isChosen, scale: scale.value };
 }
 
 // Draws again, after the theme has changed.
@@ -128,7 +130,7 @@ function choose(view) {
 }
 
 function chooseSite(view, site) {
-  Object.assign(view.state, { site, ...mostTelling(view, site), row: null, column: null });
+  Object.assign(view.state, { site, ...mostTelling(view, site), isChosen: false, row: null, column: null });
   fillControls(view);
   buildSentence(view);
   buildAll(view);
@@ -149,7 +151,7 @@ function listen(view) {
   parts.site.onchange = () => chooseSite(view, parts.site.value);
   for (const name of ["layer", "head"]) {
     parts[name].onchange = () => {
-      state[name] = +parts[name].value;
+      Object.assign(state, { [name]: +parts[name].value, isChosen: true });
       choose(view);
     };
   }

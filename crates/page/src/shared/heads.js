@@ -45,10 +45,10 @@ function small(view, map, layer, head) {
   canvas.style.width = `${map.columns * size}px`;
   canvas.style.height = `${map.rows * size}px`;
   const label = `layer ${layer + 1}, ${headName(head)}`;
-  const button = make("button", { type: "button", class: "small", title: `${map.name}: ${information(of).toFixed(2)} bits`, "aria-label": label }, canvas, head === MEAN ? "average" : headName(head));
+  const button = make("button", { type: "button", class: "small", title: `${map.name}: ${information(of).toFixed(2)} bits of information`, "aria-label": label }, canvas, head === MEAN ? "average" : headName(head));
   Object.assign(button.dataset, { layer, head });
   button.onclick = () => {
-    Object.assign(view.state, { layer, head });
+    Object.assign(view.state, { layer, head, isChosen: true });
     fillControls(view);
     choose(view);
   };

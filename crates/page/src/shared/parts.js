@@ -31,7 +31,7 @@ function sentenceParts() {
   return { queriesTitle, queries, keysTitle, keys, lines, pair, sentence };
 }
 
-const ALL_HINT = "Select a head to enlarge it. At first, it is the one that tells most: whose rows are sharp and differ from each other.";
+const ALL_HINT = "Select a head to enlarge it. Until you do, it is the one that tells most: whose rows are sharp and differ from each other.";
 
 function mapParts() {
   const mapTitle = make("h3", { id: unique("map") });

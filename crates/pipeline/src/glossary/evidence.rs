@@ -151,9 +151,12 @@ impl Evidence {
         let sum = |of: &[f64]| of[span.clone()].iter().sum::<f64>();
         let is_known = span.clone().any(|at| known.has_like(words.word(at)));
         let is_compound = |known: &str| {
-            let (word, known) = (words.word(span.start).to_lowercase(), known.to_lowercase());
-            let ends = word.starts_with(&known) || word.ends_with(&known);
-            ends && word.chars().count() > known.chars().count() + LONGEST_ENDING
+            let known = known.to_lowercase();
+            let is_longer = |word: String| {
+                let ends = word.starts_with(&known) || word.ends_with(&known);
+                ends && word.chars().count() > known.chars().count() + LONGEST_ENDING
+            };
+            span.clone().any(|at| is_longer(words.word(at).to_lowercase()))
         };
         known.main().is_some_and(is_compound) || !is_known && sum(&others) >= sum(&falls).max(LEAST)
     }
@@ -238,16 +241,22 @@ mod tests {
             ("Hundes", "ein Hund", 9.0, 12.0, false),
             ("Straßenecke", "Die Straße", 9.0, 1.0, true),
             ("Schäferhund", "Hund", 9.0, 1.0, true),
+            ("großer Schäferhund", "Hund", 9.0, 1.0, true),
             ("Haltestelle", "Bus", 5.0, 8.0, true),
             ("Köter", "Hund", 5.0, 2.0, false),
             ("Köter", "Hund", 0.2, 0.3, false),
             ("Schäferhund", "Hunde laufen im Gras", 9.0, 1.0, false),
         ] {
-            let tokens = [0..word.len()];
+            let token = 0..word.len();
             let evidence =
                 Evidence { falls: vec![fall], parts: Vec::new(), others: vec![other], attends: vec![1.0] };
             let (words, known) = (Words::of(word.to_owned()), Words::of(known.to_owned()));
-            assert_eq!(evidence.is_shared(&words, &tokens, &known, 0..1), expected, "{word}");
+            let all = 0..words.len();
+            assert_eq!(
+                evidence.is_shared(&words, std::slice::from_ref(&token), &known, all),
+                expected,
+                "{word}"
+            );
         }
     }
 }

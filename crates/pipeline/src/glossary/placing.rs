@@ -94,7 +94,9 @@ impl Placing<'_> {
             let left = replaced.iter().filter(|word| words.count_like(word) > in_terms(word));
             problems.extend(left.map(|word| {
                 let term = shortened(term);
-                format!("the translation has the term `{term}`, but also `{word}`, which it replaces")
+                format!(
+                    "the translation has the term `{term}`, but also `{word}`, which may translate it, too"
+                )
             }));
             let placed = self.placed.iter().filter(|(other, _)| other == term).count();
             let found = words.occurrences(term).len();

@@ -61,7 +61,13 @@ impl Trial {
     pub(super) fn replaced(&self, before: &Words) -> BTreeSet<String> {
         let numbers = &self.spans[0].1;
         let word = (numbers.len() == 1).then(|| before.word(numbers.start).to_owned());
-        word.into_iter().chain(self.known.clone()).collect()
+        let both: Vec<String> = word.into_iter().chain(self.known.clone()).collect();
+        // Of two forms of a word, the shorter one counts the other one, too.
+        let has_shorter = |word: &String| {
+            let of_word = Words::of(word.clone());
+            both.iter().any(|other| other.len() < word.len() && of_word.count_like(other) > 0)
+        };
+        both.iter().filter(|word| !has_shorter(word)).cloned().collect()
     }
 
     /// True if the term is in its place in `after`, which was `before`, and what it replaces is gone.

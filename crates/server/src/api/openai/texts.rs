@@ -54,11 +54,11 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Text, E> {
-        Err(E::custom("token ids are not read; send text"))
+        Err(E::custom("token ids are not supported"))
     }
 
     // The ids of several texts.
     fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Text, A::Error> {
-        Err(A::Error::custom("token ids are not read; send text"))
+        Err(A::Error::custom("token ids are not supported"))
     }
 }
