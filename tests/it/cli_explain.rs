@@ -146,3 +146,34 @@ fn a_sentence_that_is_too_long_is_shown_in_part() {
     assert_eq!(data["warnings"].as_array().unwrap().len(), 2);
     assert!(data["warnings"][1].as_str().unwrap().starts_with("the target: too long"));
 }
+
+/// The JSON has what the page shows, with weights that are not rounded.
+#[test]
+fn json_has_all_digits() {
+    let folder = trained();
+    let arguments = ["runs/c", "1 2 3", "--target", "3 2"];
+    let page = explain(&folder, &arguments);
+    let mut command = folder.command("explain");
+    let output = command.args(arguments).arg("--json").output().unwrap();
+    let exact: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&exact["units"], &page["units"]), (&json!(1), &json!(1000)));
+    for field in ["title", "src", "tgt", "written", "warnings"] {
+        assert_eq!(exact[field], page[field], "{field}");
+    }
+    let heads = |data: &Value, map: usize| -> Vec<Vec<f64>> {
+        serde_json::from_value(data["maps"][map]["heads"].clone()).unwrap()
+    };
+    for map in 0..3 {
+        let columns = exact["maps"][map]["columns"].as_u64().unwrap() as usize;
+        for (exact, rounded) in heads(&exact, map).iter().zip(heads(&page, map)) {
+            let pairs = exact.iter().zip(rounded);
+            assert!(pairs.clone().all(|(exact, rounded)| (exact * 1000.0).round() == rounded));
+            assert!(pairs.clone().any(|(exact, rounded)| exact * 1000.0 != rounded));
+            for row in exact.chunks(columns) {
+                assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{row:?}");
+            }
+        }
+    }
+    assert_eq!(folder.run("explain runs/c 1 --json --output all.json").code, Some(0));
+    assert!(folder.path("all.json").exists());
+}

@@ -42,6 +42,23 @@ pub fn bytes_of(weights: usize) -> usize {
 /// `decoder_self` or `cross`), `layer`, `rows`, `columns` and `heads`, for each head its weights row by row,
 /// where `units` stands for 1; and `warnings`.
 pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
+    let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
+    let rounded = |head: &'a [f32]| head.iter().map(thousandths).collect();
+    with_weights::<Vec<u16>>(title, inspection, UNITS, rounded)
+}
+
+/// [`explanation`] with the weights as they are: `units` is 1.
+pub fn exact_explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
+    with_weights::<&[f32]>(title, inspection, 1, |head| head)
+}
+
+/// An explanation in which `head` makes what is written of the weights of a head.
+fn with_weights<'a, W: Serialize>(
+    title: &'a str,
+    inspection: &'a Inspection,
+    units: u32,
+    head: impl Fn(&'a [f32]) -> W,
+) -> Explanation<'a, W> {
     let Inspection { src, tgt, written, predicted, maps, warnings } = inspection;
     let (tags, labels) = match predicted {
         Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
@@ -50,13 +67,13 @@ pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Seria
     };
     Explanation {
         title,
-        units: UNITS,
+        units,
         src,
         tgt,
         written: written.iter().map(token).collect(),
         tags,
         labels,
-        maps: maps.iter().map(map).collect(),
+        maps: maps.iter().map(|one| map(one, &head)).collect(),
         warnings: warnings.iter().map(Warning::to_string).collect(),
     }
 }
@@ -64,7 +81,7 @@ pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Seria
 /// The data that [`explanation`] describes. There may be millions of weights, so they are serialized without
 /// a copy.
 #[derive(Serialize)]
-struct Explanation<'a> {
+struct Explanation<'a, W> {
     title: &'a str,
     units: u32,
     src: &'a [String],
@@ -72,19 +89,19 @@ struct Explanation<'a> {
     written: Vec<Value>,
     tags: Vec<Value>,
     labels: Vec<Value>,
-    maps: Vec<Map<'a>>,
+    maps: Vec<Map<'a, W>>,
     warnings: Vec<String>,
 }
 
 /// The weights of an attention.
 #[derive(Serialize)]
-struct Map<'a> {
+struct Map<'a, W> {
     name: &'a str,
     site: &'static str,
     layer: Value,
     rows: usize,
     columns: usize,
-    heads: Vec<Vec<u16>>,
+    heads: Vec<W>,
 }
 
 fn token(written: &Written) -> Value {
@@ -103,12 +120,10 @@ fn scores(labels: &[LabelScore]) -> Vec<Value> {
     labels.iter().map(score).collect()
 }
 
-fn map(map: &AttentionMap) -> Map<'_> {
+fn map<'a, W>(map: &'a AttentionMap, head: impl Fn(&'a [f32]) -> W) -> Map<'a, W> {
     let AttentionMap { name, site, layer, weights } = map;
     let [_, n_heads, rows, columns] = weights.shape;
-    let thousandths = |weight: &f32| (weight * UNITS as f32).round() as u16;
-    let heads = weights.values.chunks(rows * columns).take(n_heads);
-    let heads = heads.map(|head| head.iter().map(thousandths).collect());
+    let heads = weights.values.chunks(rows * columns).take(n_heads).map(head);
     let site = match site {
         AttentionSite::EncoderSelf => "encoder_self",
         AttentionSite::DecoderSelf => "decoder_self",

@@ -10,4 +10,4 @@ mod shared;
 pub use attention::attention;
 
 pub use console::{console, console_policy};
-pub use explanation::{bytes_of, check_size, explanation};
+pub use explanation::{bytes_of, check_size, exact_explanation, explanation};
