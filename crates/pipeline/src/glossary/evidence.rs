@@ -138,8 +138,9 @@ impl SourceIds {
 }
 
 impl Evidence {
-    /// True if the words of `span` are a compound with what the model writes for the term alone, or something
-    /// else that renders what stands beside the term at least as much as the term.
+    /// True if the words of `span` are a compound with what the model writes for the term alone or with
+    /// another word of the translation, or something else that renders what stands beside the term at least
+    /// as much as the term.
     pub(super) fn is_shared(
         &self,
         words: &Words,
@@ -158,7 +159,11 @@ impl Evidence {
             };
             span.clone().any(|at| is_longer(words.word(at).to_lowercase()))
         };
-        known.main().is_some_and(is_compound) || !is_known && sum(&others) >= sum(&falls).max(LEAST)
+        // The translation may have the other word of a compound, too.
+        let beside = (0..words.len()).filter(|at| !span.contains(at)).map(|at| words.word(at));
+        let beside = beside.filter(|word| word.chars().count() > LONGEST_ENDING);
+        known.main().into_iter().chain(beside).any(is_compound)
+            || !is_known && sum(&others) >= sum(&falls).max(LEAST)
     }
 
     /// The bytes and numbers of the words that render a term, in their order; none if nothing does.
