@@ -71,7 +71,7 @@ pub(crate) fn import_model(
     run(py, None, || {
         let languages = Languages { source: source_lang, target: target_lang };
         let foreign = Foreign::open(&path, choice_or_none("format", format)?, &languages)?;
-        let (kind, weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
+        let (kind, weights) = (foreign.kind.clone(), foreign.n_weights());
         let notes = foreign.notes.clone();
         foreign.write(&out)?;
         Ok((kind, weights, notes))

@@ -151,7 +151,7 @@ impl Model {
     /// The number of weights.
     #[getter]
     fn n_weights(&self) -> usize {
-        self.pipeline.architecture().n_weights()
+        self.pipeline.n_weights()
     }
 
     #[getter]

@@ -2,7 +2,7 @@
 //! gradients (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
-use attentive::nn::{Construction, Initial, Parameters, Pass, RecurrentEncoder, Sequences};
+use attentive::nn::{Construction, Declared, Parameters, Pass, RecurrentEncoder, Sequences};
 use attentive::tape::{Epilogue, Float, Lengths, Map, Param, Value, join, linear, select_rows};
 use safetensors::SafeTensors;
 
@@ -25,10 +25,11 @@ fn check(name: &str, cell: CellKind) {
         bidirectional: true,
         dropout: 0.0,
     };
-    let mut values = |parameter: &str, _| {
-        let key = format!("weights.{parameter}");
-        let stored = file.tensor(&format!("{name}.{key}"));
-        Initial { shape: stored.expect("the fixture has it").shape().to_vec(), values: expected(&key).into() }
+    let mut values = |declared: &Declared| {
+        let key = format!("weights.{}", declared.name);
+        let stored = file.tensor(&format!("{name}.{key}")).expect("the fixture has it");
+        assert_eq!(stored.shape(), declared.shape);
+        expected(&key).into()
     };
     let mut parameters = Parameters::new(&mut values);
     let model = RecurrentEncoder::new(&stack, Construction::new(&mut parameters).root());

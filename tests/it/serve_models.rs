@@ -81,9 +81,7 @@ fn own_tasks_are_those_of_the_commands() {
     let models = get(address, "/api/models").expect(200);
     let pipeline = Pipeline::load(fixture("transformer-post")).unwrap();
     let beam_width = pipeline.config().decode.beam_width;
-    let parameters = pipeline.architecture().parameters();
-    let sizes = parameters.iter().map(|one| one.shape.iter().product::<usize>());
-    let parameters: usize = sizes.sum();
+    let parameters = pipeline.n_weights();
     assert_eq!(
         models["models"][0],
         json!({"name": "en-de", "task": "translate", "source": "en", "target": "de",

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use attentive_kernels::attention::scale_of;
 use attentive_kernels::rotary::frequencies;
 
-use super::layout::Layout;
-use super::{RotaryScaling, Start};
+use super::RotaryScaling;
 
 /// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if
 /// `n_kv_heads` is below `n_heads` (Ainslie et al. 2023).
@@ -77,30 +76,6 @@ impl Attention {
     /// Returns the width of the keys of all heads together, which is also the width of the values.
     pub fn d_key(&self) -> usize {
         self.n_kv_heads * self.d_head
-    }
-
-    /// Parameters of queries from `d_model` features and of keys and values from `d_memory` features.
-    pub(super) fn lay_out(
-        &self,
-        name: &str,
-        [d_model, d_memory]: [usize; 2],
-        n_sublayers: usize,
-        layout: &mut Layout,
-    ) {
-        layout.at(name, |layout| {
-            layout.linear("query", d_model, self.d_query(), self.bias);
-            layout.linear("key", d_memory, self.d_key(), self.bias);
-            layout.linear("value", d_memory, self.d_key(), self.bias);
-            layout.residual_linear("output", self.d_query(), d_model, self.bias, n_sublayers);
-        });
-    }
-
-    /// The parameters of [`RelativePositions::Buckets`].
-    pub(super) fn lay_out_buckets(&self, layout: &mut Layout) {
-        if let RelativePositions::Buckets { n_buckets, .. } = self.positions {
-            let shape = [n_buckets, self.n_heads];
-            layout.at("distance_bias", |layout| layout.add("table", shape, Start::Embedding));
-        }
     }
 }
 

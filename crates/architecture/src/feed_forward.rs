@@ -1,7 +1,6 @@
 //! The position-wise feed-forward network.
 
 use super::ActivationKind;
-use super::layout::Layout;
 
 /// A position-wise feed-forward network (*Attention Is All You Need*, equation 2), gated as in Shazeer (2020)
 /// if `gated`.
@@ -17,17 +16,4 @@ pub struct FeedForward {
     pub bias: bool,
     /// Dropout after the activation.
     pub dropout: f64,
-}
-
-impl FeedForward {
-    pub(super) fn lay_out(&self, d_model: usize, n_sublayers: usize, layout: &mut Layout) {
-        let Self { d_ff, bias, .. } = *self;
-        layout.at("feed_forward", |layout| {
-            layout.linear("inner", d_model, d_ff, bias);
-            if self.gated {
-                layout.linear("gate", d_model, d_ff, bias);
-            }
-            layout.residual_linear("outer", d_ff, d_model, bias, n_sublayers);
-        });
-    }
 }

@@ -1,7 +1,6 @@
 //! The head of a model, which makes predictions from the last layer.
 
-use super::layout::Layout;
-use super::{ActivationKind, LabelLayer, Norm, Pooling, Start};
+use super::{ActivationKind, LabelLayer, Norm, Pooling};
 
 /// The part of a model that turns the last layer into predictions.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,36 +83,5 @@ impl Head {
             Self::Positions(labels) | Self::Sequence { labels, .. } => labels.d_in,
             Self::Vector { d, .. } => *d,
         }
-    }
-}
-
-impl Vocabulary {
-    pub(super) fn lay_out(&self, layout: &mut Layout) {
-        if let Some(transform) = &self.transform {
-            layout.at("transform", |layout| transform.lay_out(layout));
-        }
-        if !self.tied {
-            layout.add("weight", [self.size, self.d_model], Start::Weight);
-        }
-        if self.bias {
-            layout.add("bias", [self.size], Start::Bias { d_in: self.d_model });
-        }
-    }
-}
-
-impl Transform {
-    fn lay_out(&self, layout: &mut Layout) {
-        layout.linear("linear", self.d, self.d, true);
-        self.norm.lay_out("norm", self.d, layout);
-    }
-}
-
-impl Labels {
-    pub(super) fn lay_out(&self, layout: &mut Layout) {
-        if self.layer != LabelLayer::None {
-            layout.linear("layer", self.d_in, self.d_in, true);
-        }
-        layout.add("weight", [self.size, self.d_in], Start::Weight);
-        layout.add("bias", [self.size], Start::Bias { d_in: self.d_in });
     }
 }

@@ -1,7 +1,6 @@
 //! The input of a stack.
 
-use super::layout::Layout;
-use super::{Norm, Start};
+use super::Norm;
 
 /// The vectors that a stack reads, one for each position.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,25 +58,4 @@ pub enum Sinusoids {
     Concatenated,
     /// All sines before all cosines, e = i/(d/2 − 1), as in Tensor2Tensor, Marian and fairseq.
     Tensor2tensor,
-}
-
-impl Input {
-    /// Parameters of the embedding table.
-    pub(super) fn lay_out_table(&self, layout: &mut Layout) {
-        if let Items::Tokens { vocab, shared: false, .. } = self.items {
-            let shape = [vocab, self.d_model];
-            layout.at("embedding", |layout| layout.add("weight", shape, Start::Embedding));
-        }
-    }
-
-    /// Parameters of positions and norm.
-    pub(super) fn lay_out_rest(&self, layout: &mut Layout) {
-        if let AddedPositions::Learned { rows, .. } = self.positions {
-            let shape = [rows, self.d_model];
-            layout.at("positions", |layout| layout.add("learned", shape, Start::Embedding));
-        }
-        if let Some(norm) = &self.norm {
-            norm.lay_out("norm", self.d_model, layout);
-        }
-    }
 }

@@ -1,17 +1,15 @@
-//! The architecture of a model: its stacks, head and special tokens, and the name and shape of every
-//! parameter, without weights.
+//! The architecture of a model: its stacks, head and special tokens, without weights.
 //!
-//! A configuration is turned into an [`Architecture`], from which `Model` is built. Code that only needs
-//! names and shapes (loading, averaging, `info`, the prediction of RAM use) builds no model.
+//! A configuration is turned into an [`Architecture`], from which `Model` is built. Code that only needs the
+//! names and shapes of parameters (loading, averaging, `info`, the prediction of RAM use) builds a
+//! `Blueprint`.
 
 mod attention;
 mod choices;
 mod feed_forward;
 mod head;
 mod input;
-mod layout;
 mod norm;
-mod parameter;
 mod recurrent;
 mod rotary;
 mod tokens;
@@ -29,13 +27,10 @@ pub use feed_forward::FeedForward;
 pub use head::{Head, Labels, Transform, Vocabulary};
 pub use input::{AddedPositions, Input, Items, Sinusoids};
 pub use norm::Norm;
-pub use parameter::{Parameter, Start};
 pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
 pub use rotary::{RotaryScaling, RotaryScalingKind};
 pub use tokens::TokenContract;
 pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
-
-use layout::Layout;
 
 /// A model without its weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,42 +173,6 @@ impl Architecture {
             Some(Decoder::Recurrent(_)) | None => 0,
         };
         encoder.saturating_add(decoder)
-    }
-
-    /// Returns the name, shape and initial distribution of every parameter, in the order in which random
-    /// numbers are drawn. The order of an existing model must not change.
-    pub fn parameters(&self) -> Vec<Parameter> {
-        let mut layout = Layout::default();
-        let inputs = || [("src", self.src()), ("tgt", self.tgt())].into_iter();
-        let inputs = || inputs().filter_map(|(name, input)| Some((name, input?)));
-        for (name, input) in inputs() {
-            layout.at(name, |layout| input.lay_out_table(layout));
-        }
-        if let Head::Vocabulary(head) = &self.head {
-            layout.at("head", |layout| head.lay_out(layout));
-        }
-        for (name, input) in inputs() {
-            layout.at(name, |layout| input.lay_out_rest(layout));
-        }
-        match self.encoder() {
-            Some(Encoder::Transformer(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
-            Some(Encoder::Recurrent(stack)) => layout.at("encoder", |layout| stack.lay_out(layout)),
-            None => {}
-        }
-        match self.decoder() {
-            Some(Decoder::Transformer(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
-            Some(Decoder::Recurrent(stack)) => layout.at("decoder", |layout| stack.lay_out(layout)),
-            None => {}
-        }
-        if let Head::Positions(labels) | Head::Sequence { labels, .. } = &self.head {
-            layout.at("head", |layout| labels.lay_out(layout));
-        }
-        layout.into_parameters()
-    }
-
-    /// Returns the number of weights.
-    pub fn n_weights(&self) -> usize {
-        self.parameters().iter().map(Parameter::len).sum()
     }
 }
 

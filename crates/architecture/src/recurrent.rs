@@ -1,7 +1,6 @@
 //! Recurrent stacks.
 
-use super::layout::Layout;
-use super::{AttentionKind, CellKind, Start};
+use super::{AttentionKind, CellKind};
 
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,70 +48,7 @@ pub enum InitialState {
     Encoder,
 }
 
-/// Parameters of one direction of a layer from `d_in` to `d` features.
-pub(super) fn lay_out_cell(cell: CellKind, d_in: usize, d: usize, layout: &mut Layout) {
-    let (gates, open) = (cell.gates() * d, cell.forget_gate());
-    match cell {
-        // The candidate has no bias, and no map reads the previous state (Kim et al. 2019).
-        CellKind::Ssru => {
-            layout.at("forget", |layout| {
-                layout.add("weight", [d, d_in], Start::Weight);
-                layout.add("bias", [d], Start::GateBias { d, open });
-            });
-            layout.linear("input", d_in, d, false);
-        }
-        _ => {
-            layout.at("input", |layout| {
-                layout.add("weight", [gates, d_in], Start::Weight);
-                layout.add("bias", [gates], Start::GateBias { d, open });
-            });
-            layout.linear("hidden", d, gates, true);
-        }
-    }
-}
-
-impl RecurrentEncoder {
-    pub(super) fn lay_out(&self, layout: &mut Layout) {
-        let directions: &[&str] = if self.bidirectional { &["forward", "backward"] } else { &["forward"] };
-        let d = self.d_hidden / directions.len();
-        layout.at("layers", |layout| {
-            for number in 0..self.n_layers {
-                let d_in = if number == 0 { self.d_in } else { self.d_hidden };
-                layout.at(number, |layout| {
-                    for direction in directions {
-                        layout.at(direction, |layout| lay_out_cell(self.cell, d_in, d, layout));
-                    }
-                });
-            }
-        });
-    }
-}
-
 impl RecurrentDecoder {
-    pub(super) fn lay_out(&self, layout: &mut Layout) {
-        let Self { d_model, d_hidden: d, d_memory, .. } = *self;
-        layout.at("layers", |layout| {
-            for number in 0..self.n_layers {
-                let d_in = if number == 0 { d_model } else { d };
-                layout.at(number, |layout| lay_out_cell(self.cell, d_in, d, layout));
-            }
-        });
-        let gates = self.cell.gates() * d;
-        layout.at("attention", |layout| match self.attention {
-            AttentionKind::None | AttentionKind::Dot => {}
-            AttentionKind::General => layout.linear("query", d, d_memory, false),
-            AttentionKind::Additive => {
-                layout.linear("query", d, d, false);
-                layout.linear("key", d_memory, d, false);
-                layout.add("score", [d], Start::Vector);
-                layout.linear("context", d_memory, gates, false);
-            }
-        });
-        if self.readout {
-            layout.linear("readout", self.d_read(), d_model, true);
-        }
-    }
-
     /// Returns the width of the readout's input.
     pub fn d_read(&self) -> usize {
         match self.attention {

@@ -1,7 +1,5 @@
 //! Transformer stacks.
 
-use super::layout::Layout;
-use super::recurrent::lay_out_cell;
 use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPosition};
 
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
@@ -50,41 +48,5 @@ impl TransformerStack {
     /// Returns the number of sublayers of the whole stack.
     pub fn n_sublayers(&self) -> usize {
         (2 + usize::from(self.cross.is_some())) * self.n_layers
-    }
-
-    pub(super) fn lay_out(&self, layout: &mut Layout) {
-        if let SelfMixing::Attention(attention) = &self.mixing {
-            attention.lay_out_buckets(layout);
-        }
-        layout.at("layers", |layout| {
-            for number in 0..self.n_layers {
-                layout.at(number, |layout| self.lay_out_layer(layout));
-            }
-        });
-        if self.final_norm {
-            self.norm.lay_out("norm", self.d_model, layout);
-        }
-    }
-
-    fn lay_out_layer(&self, layout: &mut Layout) {
-        let (d, n_sublayers) = (self.d_model, self.n_sublayers());
-        let residual = |name: &str, layout: &mut Layout| {
-            layout.at(name, |layout| self.norm.lay_out("norm", d, layout));
-        };
-        match &self.mixing {
-            SelfMixing::Attention(attention) => {
-                attention.lay_out("self_attention", [d, d], n_sublayers, layout);
-            }
-            SelfMixing::Recurrent(cell) => {
-                layout.at("self_attention", |layout| lay_out_cell(*cell, d, d, layout));
-            }
-        }
-        residual("self_attention_residual", layout);
-        if let Some(CrossAttention { attention, d_memory }) = &self.cross {
-            attention.lay_out("cross_attention", [d, *d_memory], n_sublayers, layout);
-            residual("cross_attention_residual", layout);
-        }
-        self.feed_forward.lay_out(d, n_sublayers, layout);
-        residual("feed_forward_residual", layout);
     }
 }

@@ -62,6 +62,7 @@ use attentive_base::regular_file;
 use attentive_config::Config;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
+use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Tokenizers, UnnamedTokenizers};
 
@@ -296,7 +297,7 @@ pub fn build(architecture: &Architecture, parameters: Vec<Parameter>) -> Model {
 
 /// The names and shapes of the parameters of `architecture`.
 pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
-    let parameters = architecture.parameters().into_iter();
+    let parameters = Blueprint::new(architecture).into_parameters().into_iter();
     parameters.map(|parameter| (parameter.name, parameter.shape)).collect()
 }
 

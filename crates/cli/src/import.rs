@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())
         .map_err(|error| tips::repository_as_path(error, &args.model))?;
-    let (kind, n_weights) = (foreign.kind.clone(), foreign.architecture.n_weights());
+    let (kind, n_weights) = (foreign.kind.clone(), foreign.n_weights());
     for note in &foreign.notes {
         message::note(note);
     }

@@ -1,12 +1,12 @@
 //! `attentive info`: shows a model's parts and origin.
 
-use attentive_architecture::Parameter;
 use attentive_base::count::plural;
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, Checkpoints, Description, Imported, Origin, Provenance, Run};
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
 use attentive_model::engine::Precision;
+use attentive_model::nn::{Blueprint, Declared};
 use attentive_text::Tokenizers;
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -77,11 +77,9 @@ struct Shape {
 impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
         let Description { config, tokenizers, architecture, precision, provenance } = model;
-        let shapes: Vec<Shape> = architecture
-            .parameters()
-            .into_iter()
-            .map(|Parameter { name, shape, .. }| Shape { name, shape })
-            .collect();
+        let parameters = Blueprint::new(&architecture).into_parameters().into_iter();
+        let shapes = parameters.map(|Declared { name, shape, .. }| Shape { name, shape });
+        let shapes: Vec<Shape> = shapes.collect();
         Self {
             n_parameters: shapes.iter().map(Shape::n_parameters).sum(),
             parts: parts(&shapes),

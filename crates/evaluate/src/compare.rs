@@ -233,7 +233,7 @@ impl Entrant {
             (bootstrap.estimate(&lines.bleu).interval, bootstrap.estimate(&lines.chrf).interval);
         let system = System {
             name: self.name.clone(),
-            n_parameters: pipeline.architecture().n_weights(),
+            n_parameters: pipeline.n_weights(),
             training: self.training,
             search: options.translate.search,
             batch_size: options.translate.batch_size,

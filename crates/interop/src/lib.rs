@@ -33,6 +33,7 @@ use attentive_architecture::Architecture;
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, Imported, Provenance, files, weights};
 use attentive_config::Config;
+use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
@@ -107,6 +108,11 @@ impl Foreign {
         let architecture = checkpoint::architecture(&config, &tokenizers);
         recipe.check(&checkpoint::shapes(&architecture))?;
         Ok(Self { kind, notes: Vec::new(), config, tokenizers, architecture, recipe, shortlist: None })
+    }
+
+    /// Returns the number of weights.
+    pub fn n_weights(&self) -> usize {
+        Blueprint::new(&self.architecture).n_weights()
     }
 
     /// Writes the model directory `out`, which must not exist.

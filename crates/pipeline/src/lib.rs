@@ -67,6 +67,7 @@ use attentive_model::any_engine::AnyEngine;
 use attentive_model::engine::profile::{self, Part};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::{Model, Parameter};
+use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
@@ -395,6 +396,11 @@ impl Pipeline {
     /// Returns the model without its weights.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
+    }
+
+    /// Returns the number of weights.
+    pub fn n_weights(&self) -> usize {
+        Blueprint::new(&self.architecture).n_weights()
     }
 
     /// Returns a counter of the sentences translated so far; it goes up while translations are running.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use attentive_architecture::{Architecture, Parameter};
+use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_model::model::Model;
+use attentive_model::nn::{Blueprint, Declared};
 use glob::Pattern;
 
 const KEY: &str = "model.freeze";
@@ -24,7 +25,7 @@ impl Frozen {
     /// # Errors
     /// [`Error::Config`] for a pattern that matches no parameter, and if no trainable parameter is left.
     pub(super) fn of(config: &Config, architecture: &Architecture) -> Result<Self> {
-        let parameters = architecture.parameters();
+        let parameters = Blueprint::new(architecture).into_parameters();
         let mut names = BTreeSet::new();
         for pattern in &config.model.freeze {
             let fits = Pattern::new(pattern).map_err(|error| {
@@ -44,7 +45,7 @@ impl Frozen {
             return Err(refused(found, "leave out a pattern".into()));
         }
         let frozen = parameters.iter().filter(|parameter| names.contains(&parameter.name));
-        Ok(Self { n_weights: frozen.map(Parameter::len).sum(), names })
+        Ok(Self { n_weights: frozen.map(Declared::size).sum(), names })
     }
 
     /// The number of frozen weights.
@@ -67,7 +68,7 @@ fn refused(found: String, hint: String) -> Error {
     }
 }
 
-fn fits_nothing(pattern: &str, parameters: &[Parameter]) -> Error {
+fn fits_nothing(pattern: &str, parameters: &[Declared]) -> Error {
     const ALIKE: f64 = 0.7;
     let names = parameters.iter().map(|parameter| parameter.name.as_str());
     let sections: BTreeSet<String> = names

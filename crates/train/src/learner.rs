@@ -11,7 +11,7 @@ use attentive_checkpoint::weights::Tensor;
 use attentive_config::Config;
 use attentive_device::current;
 use attentive_model::model::{Loss, Model, Parameter};
-use attentive_model::nn::Pass;
+use attentive_model::nn::{Blueprint, Pass};
 use attentive_processes::Processes;
 use attentive_tape::{Buffer, Float, Param, ParamId};
 
@@ -194,7 +194,8 @@ impl Learner {
 
 fn places(model: &Model) -> Vec<usize> {
     let names: HashMap<&str, usize> = model.trained().map(Param::name).zip(0..).collect();
-    let parameters = model.architecture().parameters().into_iter();
+    let blueprint = Blueprint::new(model.architecture());
+    let parameters = blueprint.parameters().iter();
     parameters.filter_map(|parameter| names.get(parameter.name.as_str()).copied()).collect()
 }
 

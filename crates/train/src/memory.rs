@@ -11,6 +11,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_data::BatchSize;
 use attentive_device::{HardwareMemory, RowLosses};
+use attentive_model::nn::Blueprint;
 use attentive_tape::Float;
 
 use super::frozen::Frozen;
@@ -92,7 +93,7 @@ impl Memory {
         let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
         let connections = if n == 1 { 0.0 } else { CONNECTIONS };
-        let n_weights = architecture.n_weights() as f64;
+        let n_weights = Blueprint::new(architecture).n_weights() as f64;
         let n_trained = n_weights - subject.frozen.n_weights() as f64;
         let logits = |rows: f64| FLOAT * rows * (vocab + d);
         let threads = THREAD * subject.threads as f64;

@@ -11,6 +11,7 @@ use attentive_interop::ExportFormat;
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
 use attentive_model::model::{Model, Parameter};
+use attentive_model::nn::Blueprint;
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
@@ -177,7 +178,7 @@ fn model_of_first(
 }
 
 fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn Observer) {
-    let (n_frozen, n) = (frozen.n_weights(), architecture.n_weights());
+    let (n_frozen, n) = (frozen.n_weights(), Blueprint::new(architecture).n_weights());
     if n_frozen > 0 {
         let note = format!("{n_frozen} of {n} weights are frozen");
         observer.on(&Event::Note(&note));

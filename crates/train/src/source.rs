@@ -86,7 +86,7 @@ impl Source {
         let taken = |(name, shape): (String, Vec<usize>)| match known.remove(&name) {
             Some(parameter) if parameter.shape == shape => parameter,
             _ => {
-                let values = initializer.draw(&name).values.into_vec();
+                let values = initializer.draw(&name);
                 new.push(name.clone());
                 Parameter { name, shape, values }
             }

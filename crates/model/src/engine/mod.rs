@@ -48,7 +48,7 @@ use self::rows::{Rows, Span};
 use self::source::sources;
 use self::weights::Recorder;
 use crate::model::Parameter;
-use crate::nn::{Decoder, Head, Mixer, RecurrentLayer, Stack, Stacks};
+use crate::nn::{Blueprint, Decoder, Head, Mixer, RecurrentLayer, Stack, Stacks};
 use crate::shortlist::Shortlist;
 
 /// A model that decodes, with its weights packed.
@@ -133,7 +133,7 @@ impl Engine {
         self.projection.instructions()
     }
 
-    /// All weights, by the names of [`Architecture::parameters`].
+    /// All weights, by the names of the model's [`Blueprint`].
     pub fn weights(&self) -> &[(String, Weight)] {
         &self.weights
     }
@@ -142,7 +142,7 @@ impl Engine {
     pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
         let weights: HashMap<&str, &Weight> =
             (self.weights.iter()).map(|(name, weight)| (name.as_str(), weight)).collect();
-        let parameters = architecture.parameters().into_iter();
+        let parameters = Blueprint::new(architecture).into_parameters().into_iter();
         let values = |name: &str| match weights[name] {
             Weight::Matrix(matrix) => matrix.unpacked(),
             Weight::Vector(values) => values.to_vec(),

@@ -8,7 +8,7 @@ use attentive_kernels::cached_attention::DistanceBias;
 use attentive_kernels::rotary::RotaryTable;
 
 use super::matrix::Matrix;
-use crate::nn::{Scope, Storage};
+use crate::nn::Storage;
 
 /// Weights that are packed for products.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ impl Storage for Packed {
         attention: &architecture::Attention,
         causality: Causality,
         max_len: usize,
-        scope: &Scope<'_, Self>,
+        table: Option<Arc<Vec<f32>>>,
     ) -> Relative {
-        let table = |frequencies| Arc::new(RotaryTable::new(frequencies, max_len));
+        let rotary = |frequencies| Arc::new(RotaryTable::new(frequencies, max_len));
         Relative {
-            rotary: attention.frequencies().map(table),
-            bias: bias(attention, causality, max_len, scope).map(Arc::new),
+            rotary: attention.frequencies().map(rotary),
+            bias: table.and_then(|table| bias(attention, causality, max_len, &table)).map(Arc::new),
         }
     }
 }
@@ -44,13 +44,12 @@ fn bias(
     attention: &architecture::Attention,
     causality: Causality,
     max_len: usize,
-    scope: &Scope<'_, Packed>,
+    table: &[f32],
 ) -> Option<DistanceBias> {
     let RelativePositions::Buckets { n_buckets, max_distance } = attention.positions else {
         return None;
     };
     let n_heads = attention.n_heads;
-    let table = scope.at("distance_bias").vector("table");
     let bucket = match causality {
         Causality::Causal => architecture::earlier_bucket,
         Causality::Full => architecture::bucket,

@@ -7,10 +7,9 @@ use super::Precision;
 use super::matrix::Matrix;
 use super::packed::Packed;
 use crate::model::Parameter;
-use crate::nn::Source;
+use crate::nn::{Declared, Source};
 
-/// The weights of a model, by the names of [`attentive_architecture::Architecture::parameters`]. Each is
-/// asked for once.
+/// The weights of a model, by the names of its [`Blueprint`](crate::nn::Blueprint). Each is asked for once.
 pub trait Weights {
     /// The number type of all matrices.
     fn precision(&self) -> Precision;
@@ -41,17 +40,15 @@ impl<'a> Recorder<'a> {
 }
 
 impl Source<Packed> for Recorder<'_> {
-    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
-        let matrix = self.weights.matrix(name);
-        let weight = Weight::Matrix(matrix.clone());
-        self.all.push((name.to_owned(), weight));
+    fn matrix(&mut self, Declared { name, .. }: Declared) -> Arc<Matrix> {
+        let matrix = self.weights.matrix(&name);
+        self.all.push((name, Weight::Matrix(matrix.clone())));
         matrix
     }
 
-    fn vector(&mut self, name: &str) -> Arc<Vec<f32>> {
-        let vector = Arc::new(self.weights.vector(name));
-        let weight = Weight::Vector(vector.clone());
-        self.all.push((name.to_owned(), weight));
+    fn vector(&mut self, Declared { name, .. }: Declared) -> Arc<Vec<f32>> {
+        let vector = Arc::new(self.weights.vector(&name));
+        self.all.push((name, Weight::Vector(vector.clone())));
         vector
     }
 }

@@ -18,7 +18,7 @@ use attentive_tape::{
 };
 
 use crate::nn::{
-    Decoder, Encoded, Encoder, Head, Initial, Initializer, Input, ParameterKind, Parameters, Pass, Sequence,
+    Declared, Decoder, Encoded, Encoder, Head, Initializer, Input, ParameterKind, Parameters, Pass, Sequence,
     Sequences, Stack, Stacks, Trained,
 };
 
@@ -52,19 +52,12 @@ impl Model {
     /// Creates a new model, initialized by `init` from `seed`.
     pub fn new(architecture: &Architecture, init: Init, seed: u64) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
-        Self::with_values(architecture, &mut |name, _| initializer.draw(name))
+        Self::with_values(architecture, &mut |declared| initializer.draw(&declared.name).into())
     }
 
     /// Creates a model without weights, only to [rehearse](attentive_tape::rehearse) with.
     pub fn imagined(architecture: &Architecture) -> Self {
-        let shapes: HashMap<String, Vec<usize>> = (architecture.parameters().into_iter())
-            .map(|parameter| (parameter.name, parameter.shape))
-            .collect();
-        Self::with_values(architecture, &mut |name, _| {
-            let shape = shapes[name].clone();
-            let values = Buffer::imagined(shape.iter().product());
-            Initial { shape, values }
-        })
+        Self::with_values(architecture, &mut |declared| Buffer::imagined(declared.size()))
     }
 
     /// Creates a model of these `parameters`, which are those of the architecture; `buffer` puts the numbers
@@ -76,18 +69,14 @@ impl Model {
     ) -> Self {
         let mut parameters: HashMap<String, Parameter> =
             (parameters.into_iter()).map(|parameter| (parameter.name.clone(), parameter)).collect();
-        Self::with_values(architecture, &mut |name, kind| {
-            let found = parameters.remove(name).expect("no parameter is missing");
-            Initial { shape: found.shape, values: buffer(kind, found.values) }
+        Self::with_values(architecture, &mut |declared| {
+            let found = parameters.remove(&declared.name).expect("no parameter is missing");
+            buffer(declared.kind, found.values)
         })
     }
 
-    /// Creates a model whose parameters are `values(name, kind)` for the names of
-    /// [`Architecture::parameters`].
-    pub fn with_values(
-        architecture: &Architecture,
-        values: &mut dyn FnMut(&str, ParameterKind) -> Initial,
-    ) -> Self {
+    /// Creates a model whose parameters have the elements `values(declared)`, row after row.
+    pub fn with_values(architecture: &Architecture, values: &mut dyn FnMut(&Declared) -> Buffer) -> Self {
         let mut parameters = Parameters::new(values);
         Self {
             layers: Stacks::new(architecture, &mut parameters),

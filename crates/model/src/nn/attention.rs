@@ -1,6 +1,6 @@
 //! Multi-head attention (*Attention Is All You Need*, section 3.2.2).
 
-use attentive_architecture as architecture;
+use attentive_architecture::{self as architecture, TransformerStack};
 use attentive_kernels::cached_attention::Heads;
 
 use super::{AttentionPlace, AttentionSite, Decode, Dropout, Encode, Linear, Scope, Storage};
@@ -23,19 +23,26 @@ pub struct Attention<S: Storage> {
 }
 
 impl<S: Storage> Attention<S> {
-    /// Makes the attention at `scope`, layer `layer` of its `site`.
+    /// Makes an attention of `stack` at `scope`, layer `layer` of its `site`.
     pub fn new(
         attention: &architecture::Attention,
+        stack: &TransformerStack,
         site: AttentionSite,
         layer: usize,
         scope: Scope<'_, S>,
     ) -> Self {
-        let linear = |name| Linear::new(attention.bias, scope.at(name));
+        let d_model = stack.d_model;
+        let d_memory = match (site, &stack.cross) {
+            (AttentionSite::Cross, Some(cross)) => cross.d_memory,
+            _ => d_model,
+        };
+        let (d_query, d_key, bias) = (attention.d_query(), attention.d_key(), attention.bias);
+        let linear = |name, d_in, d_out| Linear::new(d_in, d_out, bias, &scope.at(name));
         Self {
-            query: linear("query"),
-            key: linear("key"),
-            value: linear("value"),
-            output: linear("output"),
+            query: linear("query", d_model, d_query),
+            key: linear("key", d_memory, d_key),
+            value: linear("value", d_memory, d_key),
+            output: Linear::residual(stack.n_sublayers(), d_query, d_model, bias, &scope.at("output")),
             heads: Heads {
                 n_heads: attention.n_heads,
                 n_kv_heads: attention.n_kv_heads,

@@ -8,13 +8,13 @@
 
 use std::fmt::Debug;
 
-use attentive_architecture::{self as architecture, ActivationKind};
+use attentive_architecture::{self as architecture, ActivationKind, Sinusoids};
 use attentive_base::batch::TokenId;
 use attentive_tape::Causality;
 
 use super::{
     AdditiveAttention, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm, RecurrentLayer,
-    Scope,
+    sinusoids,
 };
 
 /// A way to keep the weights of layers.
@@ -26,13 +26,19 @@ pub trait Storage: Clone + Debug + 'static {
     /// The relative positions of a stack's self-attention; by default, there are none.
     type Relative: Clone + Debug + Default;
 
-    /// Returns the relative positions of `attention` up to `max_len`, whose parameters are at `scope`.
+    /// Returns the relative positions of `attention` up to `max_len`, with the `table` of its buckets of
+    /// distances, `[n_buckets, n_heads]`.
     fn relative(
         attention: &architecture::Attention,
         causality: Causality,
         max_len: usize,
-        scope: &Scope<'_, Self>,
+        table: Option<Self::Vector>,
     ) -> Self::Relative;
+
+    /// Returns the table of fixed positions, `[len, d_model]`.
+    fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
+        sinusoids(layout, len, d_model)
+    }
 }
 
 /// Operations on the rows of sequences, `[rows, d]`.

@@ -3,7 +3,9 @@
 use attentive_architecture::{SelfMixing, TransformerStack};
 use attentive_tape::{Causality, Direction};
 
-use super::{Attention, AttentionSite, Decode, FeedForward, Norm, RecurrentLayer, Residual, Scope, Storage};
+use super::{
+    Attention, AttentionSite, Decode, FeedForward, Norm, RecurrentLayer, Residual, Scope, Storage, relative,
+};
 
 /// A stack of decoder layers.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ impl<S: Storage> TransformerDecoder<S> {
     pub fn new(stack: &TransformerStack, max_len: usize, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let relative = match &stack.mixing {
-            SelfMixing::Attention(attention) => S::relative(attention, Causality::Causal, max_len, &scope),
+            SelfMixing::Attention(attention) => relative(attention, Causality::Causal, max_len, &scope),
             SelfMixing::Recurrent(_) => S::Relative::default(),
         };
         Self {
@@ -63,7 +65,7 @@ impl<S: Storage> TransformerDecoder<S> {
             layers: (0..stack.n_layers)
                 .map(|number| DecoderLayer::new(stack, number, layers.at(number)))
                 .collect(),
-            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, scope.at("norm"))),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, stack.d_model, &scope.at("norm"))),
         }
     }
 
@@ -94,12 +96,13 @@ impl<S: Storage> DecoderLayer<S> {
             mixer_residual: residual("self_attention_residual"),
             cross: stack.cross.as_ref().map(|cross| {
                 let place = scope.at("cross_attention");
+                let site = AttentionSite::Cross;
                 Cross {
-                    attention: Attention::new(&cross.attention, AttentionSite::Cross, number, place),
+                    attention: Attention::new(&cross.attention, stack, site, number, place),
                     residual: residual("cross_attention_residual"),
                 }
             }),
-            feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+            feed_forward: FeedForward::new(stack, scope.at("feed_forward")),
             feed_forward_residual: residual("feed_forward_residual"),
         }
     }
@@ -129,11 +132,11 @@ impl<S: Storage> Mixer<S> {
         match &stack.mixing {
             SelfMixing::Attention(attention) => {
                 let site = AttentionSite::DecoderSelf;
-                Self::Attention(Attention::new(attention, site, number, scope))
+                Self::Attention(Attention::new(attention, stack, site, number, scope))
             }
             SelfMixing::Recurrent(cell) => {
                 let (direction, d) = (Direction::Forward, stack.d_model);
-                Self::Recurrent(RecurrentLayer::new(*cell, direction, d, scope))
+                Self::Recurrent(RecurrentLayer::new(*cell, direction, [d, d], &scope))
             }
         }
     }

@@ -3,7 +3,7 @@
 use attentive_architecture::{self as architecture, SelfMixing, TransformerStack};
 use attentive_tape::Causality;
 
-use super::{Attention, AttentionSite, Encode, FeedForward, Norm, Residual, Scope, Storage};
+use super::{Attention, AttentionSite, Encode, FeedForward, Norm, Residual, Scope, Storage, relative};
 
 /// A stack of encoder layers.
 #[derive(Clone, Debug)]
@@ -41,9 +41,9 @@ impl<S: Storage> TransformerEncoder<S> {
         let layers = scope.at("layers");
         let layer = |number| EncoderLayer::new(stack, attention, number, layers.at(number));
         Self {
-            relative: S::relative(attention, Causality::Full, max_len, &scope),
+            relative: relative(attention, Causality::Full, max_len, &scope),
             layers: (0..stack.n_layers).map(layer).collect(),
-            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, scope.at("norm"))),
+            norm: (stack.final_norm).then(|| Norm::new(&stack.norm, stack.d_model, &scope.at("norm"))),
         }
     }
 
@@ -72,9 +72,9 @@ impl<S: Storage> EncoderLayer<S> {
         let own = scope.at("self_attention");
         let residual = |name| Residual::new(stack, scope.at(name));
         Self {
-            self_attention: Attention::new(attention, AttentionSite::EncoderSelf, number, own),
+            self_attention: Attention::new(attention, stack, AttentionSite::EncoderSelf, number, own),
             self_attention_residual: residual("self_attention_residual"),
-            feed_forward: FeedForward::new(&stack.feed_forward, scope.at("feed_forward")),
+            feed_forward: FeedForward::new(stack, scope.at("feed_forward")),
             feed_forward_residual: residual("feed_forward_residual"),
         }
     }

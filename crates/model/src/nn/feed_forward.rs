@@ -1,6 +1,6 @@
 //! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
 
-use attentive_architecture::{self as architecture, ActivationKind};
+use attentive_architecture::{ActivationKind, TransformerStack};
 
 use super::{Backend, Dropout, Linear, Scope, Storage};
 
@@ -19,13 +19,15 @@ pub struct FeedForward<S: Storage> {
 }
 
 impl<S: Storage> FeedForward<S> {
-    /// Makes the network at `scope`.
-    pub fn new(network: &architecture::FeedForward, scope: Scope<'_, S>) -> Self {
-        let linear = |name| Linear::new(network.bias, scope.at(name));
+    /// Makes the network of one layer of `stack` at `scope`.
+    pub fn new(stack: &TransformerStack, scope: Scope<'_, S>) -> Self {
+        let (network, d) = (&stack.feed_forward, stack.d_model);
+        let (d_ff, bias) = (network.d_ff, network.bias);
+        let inner = |name| Linear::new(d, d_ff, bias, &scope.at(name));
         Self {
-            inner: linear("inner"),
-            gate: network.gated.then(|| linear("gate")),
-            outer: linear("outer"),
+            inner: inner("inner"),
+            gate: network.gated.then(|| inner("gate")),
+            outer: Linear::residual(stack.n_sublayers(), d_ff, d, bias, &scope.at("outer")),
             activation: network.activation,
             dropout: scope.dropout(network.dropout),
         }

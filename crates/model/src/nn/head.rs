@@ -2,7 +2,7 @@
 
 use attentive_architecture::{self as architecture, ActivationKind, LabelLayer};
 
-use super::{Backend, Dropout, Linear, Norm, Scope, Storage};
+use super::{Backend, Dropout, Linear, Norm, Scope, Start, Storage};
 
 /// The output layer.
 #[derive(Clone, Debug)]
@@ -64,11 +64,11 @@ impl<S: Storage> Head<S> {
 impl<S: Storage> Vocabulary<S> {
     /// Makes the projection at `scope`.
     pub fn new(head: &architecture::Vocabulary, scope: Scope<'_, S>) -> Self {
-        let transform = head.transform.as_ref();
+        let (transform, d_in) = (head.transform.as_ref(), head.d_model);
         Self {
             transform: transform.map(|value| Transform::new(value, scope.at("transform"))),
-            weight: (!head.tied).then(|| scope.matrix("weight")),
-            bias: head.bias.then(|| scope.vector("bias")),
+            weight: (!head.tied).then(|| scope.matrix("weight", [head.size, d_in], Start::Weight)),
+            bias: head.bias.then(|| scope.vector("bias", [head.size], Start::Bias { d_in })),
             scale: head.scale,
         }
     }
@@ -88,9 +88,10 @@ impl<S: Storage> Vocabulary<S> {
 
 impl<S: Storage> Transform<S> {
     fn new(transform: &architecture::Transform, scope: Scope<'_, S>) -> Self {
+        let d = transform.d;
         Self {
-            linear: Linear::new(true, scope.at("linear")),
-            norm: Norm::new(&transform.norm, scope.at("norm")),
+            linear: Linear::new(d, d, true, &scope.at("linear")),
+            norm: Norm::new(&transform.norm, d, &scope.at("norm")),
             activation: transform.activation,
         }
     }
@@ -105,10 +106,10 @@ impl<S: Storage> Transform<S> {
 impl<S: Storage> Labels<S> {
     /// Makes the classifier at `scope`.
     pub fn new(labels: &architecture::Labels, scope: Scope<'_, S>) -> Self {
-        let has_layer = labels.layer != LabelLayer::None;
+        let (has_layer, d) = (labels.layer != LabelLayer::None, labels.d_in);
         Self {
-            layer: has_layer.then(|| Linear::new(true, scope.at("layer"))),
-            map: Linear { weight: scope.matrix("weight"), bias: Some(scope.vector("bias")) },
+            layer: has_layer.then(|| Linear::new(d, d, true, &scope.at("layer"))),
+            map: Linear::new(d, labels.size, true, &scope),
             function: labels.layer,
             dropout: scope.dropout(labels.dropout),
         }

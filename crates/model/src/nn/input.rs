@@ -3,7 +3,7 @@
 use attentive_architecture::{self as architecture, Items};
 use attentive_base::batch::TokenId;
 
-use super::{Backend, Dropout, Norm, PositionEncoding, Scope, Storage};
+use super::{Backend, Dropout, Norm, PositionEncoding, Scope, Start, Storage};
 
 /// Embeddings, positions and norm of the input of a stack.
 #[derive(Clone, Debug)]
@@ -22,14 +22,16 @@ pub struct Input<S: Storage> {
 impl<S: Storage> Input<S> {
     /// Makes the input at `scope`, for sequences of up to `max_len` positions.
     pub fn new(input: &architecture::Input, max_len: usize, scope: Scope<'_, S>) -> Self {
-        let (scale, own) = match input.items {
-            Items::Tokens { scale, shared, .. } => (scale, !shared),
-            Items::Vectors => (1.0, false),
+        let d = input.d_model;
+        let (scale, rows) = match input.items {
+            Items::Tokens { vocab, scale, shared } => (scale, (!shared).then_some(vocab)),
+            Items::Vectors => (1.0, None),
         };
+        let table = |rows| scope.at("embedding").matrix("weight", [rows, d], Start::Embedding);
         Self {
-            table: own.then(|| scope.at("embedding").matrix("weight")),
+            table: rows.map(table),
             positions: PositionEncoding::new(input, max_len, scope.at("positions")),
-            norm: (input.norm.as_ref()).map(|norm| Norm::new(norm, scope.at("norm"))),
+            norm: (input.norm.as_ref()).map(|norm| Norm::new(norm, d, &scope.at("norm"))),
             scale,
             dropout: scope.dropout(input.dropout),
         }

@@ -1,6 +1,6 @@
 //! Linear maps.
 
-use super::{Backend, Scope, Storage};
+use super::{Backend, Scope, Start, Storage};
 
 /// y = x·Wᵀ + b.
 #[derive(Clone, Debug)]
@@ -12,9 +12,21 @@ pub struct Linear<S: Storage> {
 }
 
 impl<S: Storage> Linear<S> {
-    /// Makes the map at `scope`.
-    pub fn new(bias: bool, scope: Scope<'_, S>) -> Self {
-        Self { weight: scope.matrix("weight"), bias: bias.then(|| scope.vector("bias")) }
+    /// Makes a map from `d_in` to `d_out` features at `scope`.
+    pub fn new(d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
+        Self::starting(Start::Weight, d_in, d_out, bias, scope)
+    }
+
+    /// Makes a map whose output enters a residual connection, one of `n_sublayers` in its stack.
+    pub fn residual(n_sublayers: usize, d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
+        Self::starting(Start::ResidualWeight { n_sublayers }, d_in, d_out, bias, scope)
+    }
+
+    fn starting(start: Start, d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
+        Self {
+            weight: scope.matrix("weight", [d_out, d_in], start),
+            bias: bias.then(|| scope.vector("bias", [d_out], Start::Bias { d_in })),
+        }
     }
 
     /// Maps rows.

@@ -6,6 +6,8 @@
 
 mod attention;
 mod backend;
+mod blueprint;
+mod declared;
 mod decoder;
 mod dropout;
 mod encoder;
@@ -20,6 +22,7 @@ mod recurrent;
 mod recurrent_attention;
 mod recurrent_decoder;
 mod recurrent_encoder;
+mod relative;
 mod residual;
 mod scope;
 mod sequences;
@@ -27,6 +30,8 @@ mod stacks;
 
 pub use attention::Attention;
 pub use backend::{Backend, Decode, Encode, MatrixOf, RelativeOf, States, Storage};
+pub use blueprint::Blueprint;
+pub use declared::{Declared, ParameterKind, Start};
 pub use decoder::{Cross, DecoderLayer, Mixer, TransformerDecoder};
 pub use dropout::Dropout;
 pub use encoder::{EncoderLayer, TransformerEncoder};
@@ -41,11 +46,12 @@ pub use recurrent::RecurrentLayer;
 pub use recurrent_attention::{AdditiveAttention, MultiplicativeAttention, RecurrentAttention};
 pub use recurrent_decoder::RecurrentDecoder;
 pub use recurrent_encoder::{Encoded, RecurrentEncoder, RecurrentEncoderLayer};
+pub(crate) use relative::relative;
 pub use residual::Residual;
 pub use scope::{Construction, Scope, Source};
 pub(crate) use sequences::hidden_part;
 pub use sequences::{
-    AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initial, Initializer,
-    ParameterKind, Parameters, Pass, Probe, Relative, Sequence, Sequences, Trained,
+    AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initializer, Parameters, Pass,
+    Probe, Relative, Sequence, Sequences, Trained,
 };
 pub use stacks::{Decoder, Encoder, Stack, Stacks};

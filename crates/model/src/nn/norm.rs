@@ -2,7 +2,7 @@
 
 use attentive_architecture::{self as architecture, NormKind};
 
-use super::{Backend, Scope, Storage};
+use super::{Backend, Scope, Start, Storage};
 
 /// A norm over the features of each row.
 #[derive(Clone, Debug)]
@@ -16,11 +16,13 @@ pub struct Norm<S: Storage> {
 }
 
 impl<S: Storage> Norm<S> {
-    /// Makes the norm at `scope`.
-    pub fn new(norm: &architecture::Norm, scope: Scope<'_, S>) -> Self {
+    /// Makes the norm of rows of `d` features at `scope`.
+    pub fn new(norm: &architecture::Norm, d: usize, scope: &Scope<'_, S>) -> Self {
+        let width = norm.kind.width(d);
+        let vector = |name, value| scope.vector(name, [width], Start::Constant(value));
         Self {
-            gain: scope.vector("gain"),
-            bias: norm.kind.has_bias().then(|| scope.vector("bias")),
+            gain: vector("gain", 1.0),
+            bias: norm.kind.has_bias().then(|| vector("bias", 0.0)),
             kind: norm.kind,
             epsilon: norm.epsilon,
         }

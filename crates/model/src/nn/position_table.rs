@@ -32,7 +32,7 @@ impl PositionTable {
             AddedPositions::Learned { .. } => {
                 let name = format!("{name}.positions.learned");
                 let drawn = Initializer::new(architecture, init, seed).draw(&name);
-                Some(Self::rows(drawn.values.into_vec(), input.d_model))
+                Some(Self::rows(drawn, input.d_model))
             }
             AddedPositions::None => {
                 let frequencies = frequencies(architecture)?;

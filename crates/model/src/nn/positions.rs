@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attentive_architecture::{AddedPositions, Input, Sinusoids};
 
-use super::{Scope, Storage};
+use super::{Scope, Start, Storage};
 
 /// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
@@ -33,8 +33,9 @@ impl<S: Storage> PositionEncoding<S> {
             AddedPositions::Sinusoidal(layout) => {
                 Self::Fixed(scope.sinusoids(layout, max_len, input.d_model))
             }
-            AddedPositions::Learned { offset, .. } => {
-                Self::Learned { table: scope.vector("learned"), offset }
+            AddedPositions::Learned { rows, offset } => {
+                let table = scope.vector("learned", [rows, input.d_model], Start::Embedding);
+                Self::Learned { table, offset }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use attentive_kernels::recurrent::{CellKind, Direction};
 
-use super::{Backend, Linear, Scope, Storage};
+use super::{Backend, Linear, Scope, Start, Storage};
 
 /// One direction of one recurrent layer.
 #[derive(Clone, Debug)]
@@ -19,17 +19,25 @@ pub struct RecurrentLayer<S: Storage> {
 }
 
 impl<S: Storage> RecurrentLayer<S> {
-    /// Makes the layer at `scope`, of `d` features.
-    pub fn new(cell: CellKind, direction: Direction, d: usize, scope: Scope<'_, S>) -> Self {
-        let has_hidden = cell != CellKind::Ssru;
-        Self {
-            forget: (!has_hidden).then(|| Linear::new(true, scope.at("forget"))),
-            input: Linear::new(has_hidden, scope.at("input")),
-            hidden: has_hidden.then(|| Linear::new(true, scope.at("hidden"))),
-            cell,
-            direction,
-            d,
-        }
+    /// Makes the layer from `d_in` to `d` features at `scope`.
+    pub fn new(cell: CellKind, direction: Direction, [d_in, d]: [usize; 2], scope: &Scope<'_, S>) -> Self {
+        let gates = cell.gates() * d;
+        let gated = |name, d_out: usize| {
+            let scope = scope.at(name);
+            let start = Start::GateBias { d, open: cell.forget_gate() };
+            Linear {
+                weight: scope.matrix("weight", [d_out, d_in], Start::Weight),
+                bias: Some(scope.vector("bias", [d_out], start)),
+            }
+        };
+        let (forget, input, hidden) = match cell {
+            // The candidate has no bias, and no map reads the previous state (Kim et al. 2019).
+            CellKind::Ssru => {
+                (Some(gated("forget", d)), Linear::new(d_in, d, false, &scope.at("input")), None)
+            }
+            _ => (None, gated("input", gates), Some(Linear::new(d, gates, true, &scope.at("hidden")))),
+        };
+        Self { forget, input, hidden, cell, direction, d }
     }
 
     /// Returns the gates' projection of the input, `[rows, gates · d]`.

@@ -3,7 +3,7 @@
 use attentive_architecture::{self as architecture, AttentionKind};
 use attentive_kernels::cached_attention::Heads;
 
-use super::{Linear, Scope, Storage};
+use super::{Linear, Scope, Start, Storage};
 
 /// Attention of a recurrent decoder to the memory.
 #[derive(Clone, Debug)]
@@ -40,20 +40,18 @@ pub struct MultiplicativeAttention<S: Storage> {
 impl<S: Storage> RecurrentAttention<S> {
     /// Makes the attention of `stack` at `scope`, if it has one.
     pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_, S>) -> Option<Self> {
-        let linear = |name| Linear::new(false, scope.at(name));
-        let multiplicative = |query| {
-            let d_memory = stack.d_memory;
-            Self::Multiplicative(MultiplicativeAttention { query, d_memory })
-        };
+        let (d, d_memory) = (stack.d_hidden, stack.d_memory);
+        let linear = |name, d_in, d_out| Linear::new(d_in, d_out, false, &scope.at(name));
+        let multiplicative = |query| Self::Multiplicative(MultiplicativeAttention { query, d_memory });
         match stack.attention {
             AttentionKind::None => None,
             AttentionKind::Dot => Some(multiplicative(None)),
-            AttentionKind::General => Some(multiplicative(Some(linear("query")))),
+            AttentionKind::General => Some(multiplicative(Some(linear("query", d, d_memory)))),
             AttentionKind::Additive => Some(Self::Additive(AdditiveAttention {
-                query: linear("query"),
-                key: linear("key"),
-                score: scope.vector("score"),
-                context: linear("context"),
+                query: linear("query", d, d),
+                key: linear("key", d_memory, d),
+                score: scope.vector("score", [d], Start::Vector),
+                context: linear("context", d_memory, stack.cell.gates() * d),
             })),
         }
     }

@@ -25,13 +25,15 @@ impl<S: Storage> RecurrentDecoder<S> {
     pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| {
-            let forward = Direction::Forward;
-            RecurrentLayer::new(stack.cell, forward, stack.d_hidden, layers.at(number))
+            let d_in = if number == 0 { stack.d_model } else { stack.d_hidden };
+            let widths = [d_in, stack.d_hidden];
+            RecurrentLayer::new(stack.cell, Direction::Forward, widths, &layers.at(number))
         };
+        let readout = || Linear::new(stack.d_read(), stack.d_model, true, &scope.at("readout"));
         Self {
             layers: (0..stack.n_layers).map(layer).collect(),
             attention: RecurrentAttention::new(stack, scope.at("attention")),
-            readout: (stack.readout).then(|| Linear::new(true, scope.at("readout"))),
+            readout: stack.readout.then(readout),
             start: stack.start,
             dropouts: (0..stack.n_layers).map(|_| scope.dropout(stack.dropout)).collect(),
         }

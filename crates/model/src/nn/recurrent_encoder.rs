@@ -57,7 +57,8 @@ impl<S: Storage> RecurrentEncoder<S> {
 impl<S: Storage> RecurrentEncoderLayer<S> {
     fn new(stack: &architecture::RecurrentEncoder, number: usize, scope: Scope<'_, S>) -> Self {
         let d = stack.d_hidden / if stack.bidirectional { 2 } else { 1 };
-        let layer = |direction, name| RecurrentLayer::new(stack.cell, direction, d, scope.at(name));
+        let d_in = if number == 0 { stack.d_in } else { stack.d_hidden };
+        let layer = |direction, name| RecurrentLayer::new(stack.cell, direction, [d_in, d], &scope.at(name));
         Self {
             forward: layer(Direction::Forward, "forward"),
             backward: (stack.bidirectional).then(|| layer(Direction::Backward, "backward")),

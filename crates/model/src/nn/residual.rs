@@ -18,7 +18,7 @@ impl<S: Storage> Residual<S> {
     /// Makes the connection around one sublayer of `stack`.
     pub fn new(stack: &TransformerStack, scope: Scope<'_, S>) -> Self {
         Self {
-            norm: Norm::new(&stack.norm, scope.at("norm")),
+            norm: Norm::new(&stack.norm, stack.d_model, &scope.at("norm")),
             dropout: scope.dropout(stack.dropout),
             norm_position: stack.norm_position,
             dropout_position: stack.dropout_position,

@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use attentive_architecture::Sinusoids;
 
-use super::{Dropout, Storage, sinusoids};
+use super::{Declared, Dropout, ParameterKind, Start, Storage};
 
-/// Where layers find their weights, by the names of [`attentive_architecture::Architecture::parameters`].
-/// Each is asked for once.
+/// Where layers find their weights. Each is asked for once.
 pub trait Source<S: Storage> {
-    /// Returns the matrix `name`.
-    fn matrix(&mut self, name: &str) -> S::Matrix;
+    /// Returns the matrix `declared`.
+    fn matrix(&mut self, declared: Declared) -> S::Matrix;
 
-    /// Returns the vector `name`.
-    fn vector(&mut self, name: &str) -> S::Vector;
+    /// Returns the vector `declared`.
+    fn vector(&mut self, declared: Declared) -> S::Vector;
 }
 
 /// The construction of one model.
@@ -25,7 +24,7 @@ pub struct Construction<'a, S: Storage> {
     tables: RefCell<Vec<Table>>,
 }
 
-/// A table of [`sinusoids`], with its layout, length and width.
+/// A table of [`Storage::sinusoids`], with its layout, length and width.
 type Table = ((Sinusoids, usize, usize), Arc<Vec<f32>>);
 
 /// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
@@ -57,16 +56,18 @@ impl<S: Storage> Scope<'_, S> {
         &self.path
     }
 
-    /// Returns the matrix `name` at this place.
-    pub fn matrix(&self, name: &str) -> S::Matrix {
-        let name = self.below(name);
-        self.construction.source.borrow_mut().matrix(&name)
+    /// Declares the matrix `name` at this place, and returns its weights.
+    pub fn matrix(&self, name: &str, shape: [usize; 2], start: Start) -> S::Matrix {
+        let (name, kind) = (self.below(name), ParameterKind::Matrix);
+        let declared = Declared { name, shape: shape.into(), start, kind };
+        self.construction.source.borrow_mut().matrix(declared)
     }
 
-    /// Returns the vector `name` at this place.
-    pub fn vector(&self, name: &str) -> S::Vector {
-        let name = self.below(name);
-        self.construction.source.borrow_mut().vector(&name)
+    /// Declares the vector `name` at this place, and returns its weights.
+    pub fn vector<const D: usize>(&self, name: &str, shape: [usize; D], start: Start) -> S::Vector {
+        let (name, kind) = (self.below(name), ParameterKind::Vector);
+        let declared = Declared { name, shape: shape.into(), start, kind };
+        self.construction.source.borrow_mut().vector(declared)
     }
 
     /// Returns the next dropout site of the model.
@@ -76,7 +77,7 @@ impl<S: Storage> Scope<'_, S> {
         Dropout { rate, site }
     }
 
-    /// Returns the table of [`sinusoids`], which stacks with the same positions share.
+    /// Returns the table of [`Storage::sinusoids`], which stacks with the same positions share.
     pub fn sinusoids(&self, layout: Sinusoids, len: usize, d_model: usize) -> Arc<Vec<f32>> {
         let key = (layout, len, d_model);
         let mut tables = self.construction.tables.borrow_mut();
@@ -84,7 +85,7 @@ impl<S: Storage> Scope<'_, S> {
         if let Some((_, table)) = known {
             return table.clone();
         }
-        let table = Arc::new(sinusoids(layout, len, d_model));
+        let table = Arc::new(S::sinusoids(layout, len, d_model));
         tables.push((key, table.clone()));
         table
     }

@@ -2,6 +2,7 @@ use attentive_architecture::Body;
 use attentive_base::batch::{Batch, Padded, Src};
 use attentive_device::on;
 use attentive_model::model::Model;
+use attentive_model::nn::Blueprint;
 use attentive_oracle::PLAIN;
 use attentive_tape::Buffer;
 
@@ -71,7 +72,7 @@ fn what_a_gpu_holds_is_not_in_ram() {
     let unread = FLOAT * unread::floats(&subject(&config, &architecture, &frozen), &[size]);
     let (cpu, own) = (predict(None), predict(Some(HardwareMemory::Own)));
     let shared = predict(Some(HardwareMemory::Shared));
-    let weights = FLOAT * architecture.n_weights() as f64;
+    let weights = FLOAT * Blueprint::new(&architecture).n_weights() as f64;
     // Weights, gradients and two moments; a copy of the weights for translations, and of all but gradients
     // for checkpoints.
     assert_eq!((cpu.model, cpu.on_gpu), (5.0 * weights, 0.0));

@@ -80,22 +80,6 @@ fn a_sentence_does_not_depend_on_its_batch() {
     });
 }
 
-#[test]
-fn parameters_match_the_architecture() {
-    for config in variants() {
-        let model = model(&config);
-        let found = model.parameters().iter();
-        let found = found.map(|found| (found.name().to_owned(), found.shape().to_vec()));
-        let mut found: Vec<(String, Vec<usize>)> = found.collect();
-        let parameters = model.architecture().parameters().into_iter();
-        let mut expected: Vec<(String, Vec<usize>)> =
-            parameters.map(|parameter| (parameter.name, parameter.shape)).collect();
-        found.sort();
-        expected.sort();
-        assert_eq!(found, expected, "{config:?}");
-    }
-}
-
 /// A model that is served is shared by threads, so no layer may hold a value, which belongs to one thread.
 #[test]
 fn models_are_shared_by_threads() {

@@ -1,12 +1,14 @@
-use attentive_architecture::{self as architecture, RelativePositions};
+use attentive_architecture::{self as architecture, RelativePositions, TransformerStack};
 use attentive_base::random::Random;
+use attentive_config::ModelConfig;
+use attentive_samples::base;
 use attentive_tape::{self as tape, Causality, Lengths, Value};
 
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionMap, AttentionWatch, Construction, Initial, ParameterKind, Parameters, Pass, Relative, Sequence,
-    Sequences, Trained,
+    AttentionMap, AttentionWatch, Construction, Declared, Parameters, Pass, Relative, Sequence, Sequences,
+    Trained, relative,
 };
 
 const LENS: [usize; 3] = [4, 2, 3];
@@ -50,6 +52,15 @@ fn mapped(map: &Linear<Trained>, x: &Value) -> Value {
     map.forward(x, &mut Sequences::new(&lengths, &Pass::inference()))
 }
 
+/// A stack of width `D` with attention to a memory of the same width.
+fn stack() -> TransformerStack {
+    let architecture = ModelConfig { d_model: D, ..base() }.architecture(8, 8);
+    match architecture.decoder() {
+        Some(architecture::Decoder::Transformer(stack)) => stack.clone(),
+        _ => panic!("a Transformer"),
+    }
+}
+
 /// Three heads, with keys and values of `n_kv_heads`.
 fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSite) -> Layer {
     let attention = architecture::Attention {
@@ -62,22 +73,16 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
         positions,
     };
     let mut random = Random::new(5, 0);
-    let mut values = |name: &str, _: ParameterKind| {
-        let width = match name {
-            "key.weight" | "value.weight" | "key.bias" | "value.bias" => D_HEAD * n_kv_heads,
-            _ => D,
-        };
-        let shape = if name.ends_with("weight") { vec![width, D] } else { vec![width] };
-        let numbers = (0..shape.iter().product()).map(|_| 0.5 * random.normal() as f32);
-        let values = Vec::from_iter(numbers).into();
-        Initial { shape, values }
+    let mut values = |declared: &Declared| {
+        let numbers = (0..declared.size()).map(|_| 0.5 * random.normal() as f32);
+        Vec::from_iter(numbers).into()
     };
     let parameters = &mut Parameters::new(&mut values);
     let construction = Construction::new(parameters);
     let root = construction.root();
     Layer {
-        relative: Trained::relative(&attention, Causality::Full, LEN, &root),
-        attention: Attention::new(&attention, site, 0, root),
+        relative: relative(&attention, Causality::Full, LEN, &root),
+        attention: Attention::new(&attention, &stack(), site, 0, root),
     }
 }
 

@@ -5,7 +5,9 @@ use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 
 use super::*;
 use crate::model::tests::on_each_device;
-use crate::nn::{AttentionWatch, Construction, Initializer, Parameters, Pass, Sequence, Sequences, Trained};
+use crate::nn::{
+    AttentionWatch, Construction, Declared, Initializer, Parameters, Pass, Sequence, Sequences, Trained,
+};
 
 const D: usize = 6;
 const SRC_LENS: [usize; 2] = [3, 2];
@@ -33,7 +35,7 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
-    let mut values = |name: &str, _| initializer.draw(name);
+    let mut values = |declared: &Declared| initializer.draw(&declared.name).into();
     let parameters = &mut Parameters::new(&mut values);
     let construction = Construction::new(parameters);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))

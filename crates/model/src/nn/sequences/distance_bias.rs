@@ -3,8 +3,7 @@
 use attentive_architecture::{Attention, RelativePositions, bucket, earlier_bucket};
 use attentive_tape::{Causality, Param, Value, transposed_rows};
 
-use super::{Pass, Trained};
-use crate::nn::Scope;
+use super::Pass;
 
 /// A learned bias for each head and bucket of distances between a query and a key.
 #[derive(Clone, Debug)]
@@ -16,12 +15,12 @@ pub struct DistanceBias {
 }
 
 impl DistanceBias {
-    /// The biases of `attention`, if it has relative position buckets.
-    pub fn new(attention: &Attention, causality: Causality, scope: Scope<'_, Trained>) -> Option<Self> {
+    /// The biases of `attention` with this `table`, if it has relative position buckets.
+    pub fn new(attention: &Attention, causality: Causality, table: Param) -> Option<Self> {
         let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
             return None;
         };
-        Some(Self { table: scope.vector("table"), max_distance, causality })
+        Some(Self { table, max_distance, causality })
     }
 
     /// The biases between the positions of sequences of `len`, `[n_heads, len · len]`.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use attentive_architecture::{Architecture, Init, Parameter, Start};
+use attentive_architecture::{Architecture, Init};
 use attentive_base::random::Random;
 
-use super::Initial;
+use crate::nn::{Blueprint, Declared, Start};
 
 /// Streams of [`Random`] below this number are used for other purposes.
 const FIRST_STREAM: u64 = 1 << 32;
@@ -16,13 +16,13 @@ const FIRST_STREAM: u64 = 1 << 32;
 pub struct Initializer {
     kind: Init,
     seed: u64,
-    parameters: HashMap<String, (u64, Parameter)>,
+    parameters: HashMap<String, (u64, Declared)>,
 }
 
 impl Initializer {
     /// An initializer for the parameters of `architecture`.
     pub fn new(architecture: &Architecture, kind: Init, seed: u64) -> Self {
-        let parameters = architecture.parameters();
+        let parameters = Blueprint::new(architecture).into_parameters();
         Self {
             kind,
             seed,
@@ -33,15 +33,15 @@ impl Initializer {
         }
     }
 
-    /// The initial values of the parameter `name`.
+    /// The initial values of the parameter `name`, row after row.
     ///
     /// # Panics
     /// If the architecture has no such parameter.
-    pub fn draw(&self, name: &str) -> Initial {
+    pub fn draw(&self, name: &str) -> Vec<f32> {
         let (number, parameter) =
             self.parameters.get(name).unwrap_or_else(|| panic!("the architecture has no parameter `{name}`"));
         let mut random = Random::new(self.seed, FIRST_STREAM + number);
-        Initial { shape: parameter.shape.clone(), values: draw(parameter, self.kind, &mut random).into() }
+        draw(parameter, self.kind, &mut random)
     }
 }
 
@@ -56,22 +56,22 @@ enum Distribution {
 }
 
 /// The initial values of `parameter`.
-fn draw(parameter: &Parameter, kind: Init, random: &mut Random) -> Vec<f32> {
+fn draw(parameter: &Declared, kind: Init, random: &mut Random) -> Vec<f32> {
     if let Start::GateBias { d, open } = parameter.start
         && kind != Init::Pytorch
     {
         let value = |element| f32::from(u8::from(open == Some(element / d)));
-        return (0..parameter.len()).map(value).collect();
+        return (0..parameter.size()).map(value).collect();
     }
     let mut value = || match distribution(parameter, kind) {
         Distribution::Uniform(bound) => bound * (2.0 * random.uniform() - 1.0),
         Distribution::Normal(deviation) => deviation * random.normal(),
         Distribution::Constant(value) => value,
     };
-    (0..parameter.len()).map(|_| value() as f32).collect()
+    (0..parameter.size()).map(|_| value() as f32).collect()
 }
 
-fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
+fn distribution(parameter: &Declared, kind: Init) -> Distribution {
     use Distribution::{Constant, Normal, Uniform};
     let from = |d_in: usize| 1.0 / (d_in as f64).sqrt();
     let xavier = |d_in: usize, d_out: usize| (6.0 / (d_in + d_out) as f64).sqrt();
@@ -89,7 +89,7 @@ fn distribution(parameter: &Parameter, kind: Init) -> Distribution {
         (Start::Bias { d_in } | Start::GateBias { d: d_in, .. }, Init::Pytorch) => Uniform(from(d_in)),
         (Start::Bias { .. } | Start::GateBias { .. }, _) => Constant(0.0),
         (Start::Vector, _) => {
-            let d = parameter.len();
+            let d = parameter.size();
             match kind {
                 Init::XavierUniform => Uniform(xavier(d, 1)),
                 Init::Pytorch => Uniform(from(d)),
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     fn assert_deviation(initializer: &Initializer, name: &str, expected: f64) {
-        let weights = initializer.draw(name).values;
-        let squares: f64 = weights.values().iter().map(|&x| f64::from(x * x)).sum();
+        let weights = initializer.draw(name);
+        let squares: f64 = weights.iter().map(|&x| f64::from(x * x)).sum();
         let found = (squares / weights.len() as f64).sqrt();
         // 4096 weights or more: five standard deviations.
         assert!((found / expected - 1.0).abs() < 0.06, "{name}: {found}, not {expected}");

@@ -19,7 +19,7 @@ pub use distance_bias::DistanceBias;
 pub(crate) use encode::hidden_part;
 pub use initializer::Initializer;
 pub use pass::{Pass, Probe};
-pub use trained::{Initial, ParameterKind, Parameters, Relative, Trained};
+pub use trained::{Parameters, Relative, Trained};
 
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;

@@ -4,7 +4,7 @@ use attentive_architecture as architecture;
 use attentive_tape::{Buffer, Causality, Param, Rotary};
 
 use super::DistanceBias;
-use crate::nn::{Scope, Source, Storage};
+use crate::nn::{Declared, Source, Storage};
 
 /// Weights as parameters of the tape.
 #[derive(Clone, Copy, Debug)]
@@ -26,42 +26,24 @@ impl Storage for Trained {
         attention: &architecture::Attention,
         causality: Causality,
         _max_len: usize,
-        scope: &Scope<'_, Self>,
+        table: Option<Param>,
     ) -> Relative {
         Relative {
             rotary: attention.frequencies().map(Rotary::with_frequencies),
-            bias: DistanceBias::new(attention, causality, scope.at("distance_bias")),
+            bias: table.and_then(|table| DistanceBias::new(attention, causality, table)),
         }
     }
 }
 
-/// The initial elements of a parameter.
-#[derive(Clone, Debug)]
-pub struct Initial {
-    /// One or two dimensions.
-    pub shape: Vec<usize>,
-    /// The elements, row after row.
-    pub values: Buffer,
-}
-
-/// How layers use a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterKind {
-    /// They multiply with it, or look up its rows.
-    Matrix,
-    /// They add it, scale by it, or anything else.
-    Vector,
-}
-
 /// Makes parameters from their initial values, and keeps them in the order in which they were made.
 pub struct Parameters<'a> {
-    values: &'a mut dyn FnMut(&str, ParameterKind) -> Initial,
+    values: &'a mut dyn FnMut(&Declared) -> Buffer,
     made: Vec<Param>,
 }
 
 impl<'a> Parameters<'a> {
-    /// Makes parameters whose elements are `values(name, kind)`.
-    pub fn new(values: &'a mut dyn FnMut(&str, ParameterKind) -> Initial) -> Self {
+    /// Makes parameters with the elements `values(declared)`, row after row.
+    pub fn new(values: &'a mut dyn FnMut(&Declared) -> Buffer) -> Self {
         Self { values, made: Vec::new() }
     }
 
@@ -70,20 +52,20 @@ impl<'a> Parameters<'a> {
         self.made
     }
 
-    fn make(&mut self, name: &str, kind: ParameterKind) -> Param {
-        let Initial { shape, values } = (self.values)(name, kind);
-        let parameter = Param::new(name, shape, values);
+    fn make(&mut self, declared: Declared) -> Param {
+        let values = (self.values)(&declared);
+        let parameter = Param::new(declared.name, declared.shape, values);
         self.made.push(parameter.clone());
         parameter
     }
 }
 
 impl Source<Trained> for Parameters<'_> {
-    fn matrix(&mut self, name: &str) -> Param {
-        self.make(name, ParameterKind::Matrix)
+    fn matrix(&mut self, declared: Declared) -> Param {
+        self.make(declared)
     }
 
-    fn vector(&mut self, name: &str) -> Param {
-        self.make(name, ParameterKind::Vector)
+    fn vector(&mut self, declared: Declared) -> Param {
+        self.make(declared)
     }
 }

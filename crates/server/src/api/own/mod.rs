@@ -97,8 +97,6 @@ fn described(model: &Model) -> Described {
     let direction = model.direction();
     let code = |language: &Language| language.code().to_owned();
     let pipeline = model.pipeline();
-    let parameters = pipeline.architecture().parameters();
-    let sizes = parameters.iter().map(|one| one.len());
     let translates = model.task() == Task::Translate;
     Described {
         name: model.name().to_owned(),
@@ -112,7 +110,7 @@ fn described(model: &Model) -> Described {
         },
         source: direction.map(|direction| code(&direction.source)),
         target: direction.map(|direction| code(&direction.target)),
-        parameters: sizes.sum(),
+        parameters: pipeline.n_weights(),
         max_len: pipeline.architecture().max_len,
         beam_width: translates.then_some(pipeline.config().decode.beam_width),
         embeds: pipeline.require_encoder().is_ok(),

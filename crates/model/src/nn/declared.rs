@@ -1,17 +1,28 @@
 //! Parameters without their values.
 
-/// A parameter's name, shape and initial distribution.
+/// A parameter as the layer that uses it declares it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Its field path in `Model`, for example `encoder.layers.0.self_attention.query.weight`.
+pub struct Declared {
+    /// The path of its field in the model, for example `encoder.layers.0.self_attention.query.weight`.
     pub name: String,
-    /// Its dimensions.
+    /// One or two dimensions.
     pub shape: Vec<usize>,
-    /// Its initial distribution.
+    /// The initial distribution.
     pub start: Start,
+    /// What the layer does with it.
+    pub kind: ParameterKind,
 }
 
-/// The initial distribution of a parameter; [`super::Init`] sets its width.
+/// How layers use a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// They multiply with it, or look up its rows.
+    Matrix,
+    /// They add it, scale by it, or anything else.
+    Vector,
+}
+
+/// The initial distribution of a parameter, whose width [`Init`](attentive_architecture::Init) sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
     /// The weight `[d_out, d_in]` of a linear map.
@@ -40,14 +51,9 @@ pub enum Start {
     Constant(f64),
 }
 
-impl Parameter {
+impl Declared {
     /// Returns the number of elements.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.shape.iter().product()
-    }
-
-    /// True if the parameter has no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
