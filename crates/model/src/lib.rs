@@ -5,6 +5,7 @@
 pub mod any_engine;
 pub mod device_engine;
 pub mod engine;
+pub mod incremental;
 pub mod model;
 pub mod nn;
 pub mod shortlist;

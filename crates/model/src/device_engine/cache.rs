@@ -3,7 +3,7 @@
 use attentive_device::{Buffer, Columns, current};
 use attentive_kernels::cached_attention::BLOCK;
 
-use crate::engine::blocks::{Blocks, Copied, Table};
+use crate::incremental::blocks::{Blocks, Copied, Table};
 
 /// Keys and values of positions, in blocks that rows may share. Each layer has a matrix with a row for each
 /// position.

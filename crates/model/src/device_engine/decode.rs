@@ -6,11 +6,11 @@ use attentive_kernels::recurrent::Direction;
 use attentive_tape::{self as tape, Reading, Value};
 
 use super::cache::{row_of, whole};
-use super::state::{Row, State};
-use crate::engine::blocks::Table;
+use super::device_memory::{CachedSource, State};
+use crate::incremental::blocks::Table;
+use crate::incremental::{Incremental, Row};
 use crate::nn::{
-    AdditiveAttention, Attention, Decode, MultiplicativeAttention, Pass, RecurrentLayer, Relative, Sequences,
-    Trained, hidden_part,
+    AdditiveAttention, Attention, Pass, RecurrentLayer, Relative, Sequences, Trained, hidden_part,
 };
 
 /// Some rows that go on from `state`, padded to a common length.
@@ -47,7 +47,7 @@ impl Visible {
     pub(super) fn of(state: &State, rows: &[usize], lengths: &Lengths) -> Self {
         let width = lengths.width();
         let rows = || rows.iter().map(|&row| &state.rows[row]).zip(lengths.lens());
-        let seen = |table: fn(&Row) -> &Table, len: fn(&Row, usize) -> usize| {
+        let seen = |table: fn(&Row<CachedSource>) -> &Table, len: fn(&Row<CachedSource>, usize) -> usize| {
             let mut seen = Seen::default();
             for (row, &real) in rows() {
                 let first = seen.blocks.len();
@@ -59,15 +59,15 @@ impl Visible {
             seen
         };
         let mut places = Vec::new();
-        if !state.earlier.is_unused() {
+        if !state.store.earlier.is_unused() {
             for (number, (row, &real)) in rows().enumerate() {
-                let place = |i| [number * width + i, row_of(&row.earlier, row.position + i)];
+                let place = |i| [number * width + i, row_of(&row.table, row.position + i)];
                 places.extend((0..real).map(place));
             }
         }
         Self {
-            earlier: seen(|row| &row.earlier, |row, i| row.position + i + 1),
-            memory: seen(|row| &row.memory, |row, _| row.src_len),
+            earlier: seen(|row| &row.table, |row, i| row.position + i + 1),
+            memory: seen(|row| &row.source.table, |row, _| row.source.len),
             places,
         }
     }
@@ -125,18 +125,26 @@ impl Weights {
     }
 }
 
-impl Decode for Growing<'_> {
-    fn attend_earlier(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
-        let maps = [&attention.query, &attention.key, &attention.value];
-        let mut joined = self.sequences.side_by_side(x, &maps);
-        let (heads, layer) = (attention.heads, attention.place.layer);
-        if let Some(rotary) = &relative.rotary {
-            joined = rotary.turn_at(&joined, heads.n_heads + heads.n_kv_heads, self.positions);
+impl Incremental for Growing<'_> {
+    fn rotate(&mut self, joined: Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
+        let heads = attention.heads;
+        match &relative.rotary {
+            Some(rotary) => rotary.turn_at(&joined, heads.n_heads + heads.n_kv_heads, self.positions),
+            None => joined,
         }
+    }
+
+    fn attend_cache(
+        &mut self,
+        joined: &Value,
+        attention: &Attention<Trained>,
+        _relative: &Relative,
+    ) -> Value {
+        let (heads, layer) = (attention.heads, attention.place.layer);
         let [_, width] = joined.shape();
         let queries = whole(joined.buffer(), width);
         let keys_values = Columns { first: heads.query_width(), ..queries };
-        let cache = &mut self.state.earlier;
+        let cache = &mut self.state.store.earlier;
         cache.store(layer, keys_values, &self.visible.places);
         let scores = CachedScores::Dot { scale: heads.scale, by_distance: self.by_distance };
         let earlier = &self.visible.earlier;
@@ -144,14 +152,29 @@ impl Decode for Growing<'_> {
         contexts
     }
 
-    fn attend_memory(&mut self, x: &Value, attention: &Attention<Trained>) -> Value {
-        let queries = self.sequences.side_by_side(x, &[&attention.query]);
-        let layer = attention.place.layer;
-        let is_top = layer + 1 == self.state.widths.memory.len();
-        self.attend_source(&queries, attention.heads, layer, is_top)
+    fn attend_source(&mut self, queries: &Value, heads: Heads, layer: usize) -> Value {
+        let cache = &self.state.store.memory;
+        assert!(!cache.is_unused(), "attention without a source");
+        let scores = CachedScores::Dot { scale: heads.scale, by_distance: None };
+        let (contexts, weights) = self.visible.memory.attend(
+            heads,
+            heads.d_head,
+            scores,
+            whole(queries.buffer(), heads.query_width()),
+            cache.layer(layer),
+        );
+        if layer + 1 == self.state.widths.memory.len() {
+            let last = self.lengths.last_rows();
+            self.watch(&weights, last.into_iter().enumerate());
+        }
+        contexts
     }
 
-    fn advance(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, number: usize) -> Value {
+    fn scaled(&mut self, x: &Value, factor: f32) -> Value {
+        tape::scale(x.clone(), factor)
+    }
+
+    fn advance_cells(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, number: usize) -> Value {
         let before = self.state.take_cells(number, self.rows);
         let states = self.sequences.states(x, layer, Some(before));
         let last = self.lengths.last_rows();
@@ -159,7 +182,7 @@ impl Decode for Growing<'_> {
         hidden_part(states, layer)
     }
 
-    fn advance_attentive(
+    fn advance_attentive_cells(
         &mut self,
         x: &Value,
         layer: &RecurrentLayer<Trained>,
@@ -167,9 +190,7 @@ impl Decode for Growing<'_> {
     ) -> [Value; 2] {
         let projected = layer.project(x, self);
         let [rows, _] = x.shape();
-        let [d_key, d_memory] = *attention.key.weight.shape() else {
-            panic!("a matrix of keys");
-        };
+        let (d_key, d_memory) = (attention.d_key, attention.d_memory);
         let mut hidden = Buffer::zeros(rows * layer.d);
         let mut contexts = Buffer::zeros(rows * d_memory);
         let heads = Heads { n_heads: 1, n_kv_heads: 1, d_head: d_key, scale: 1.0 };
@@ -188,7 +209,7 @@ impl Decode for Growing<'_> {
                 d_memory,
                 CachedScores::Additive(score.buffer()),
                 whole(query.buffer(), d_key),
-                self.state.memory.layer(0),
+                self.state.store.memory.layer(0),
             );
             let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
             let input = tape::add(tape::select_rows(projected.clone(), &places), of_context);
@@ -210,36 +231,9 @@ impl Decode for Growing<'_> {
         }
         [Value::new(hidden, [rows, layer.d]), Value::new(contexts, [rows, d_memory])]
     }
-
-    fn attend_states(&mut self, h: &Value, attention: &MultiplicativeAttention<Trained>) -> Value {
-        let queries = match &attention.query {
-            Some(query) => self.sequences.side_by_side(h, &[query]),
-            None => h.clone(),
-        };
-        let queries = tape::scale(queries, attention.factor());
-        self.attend_source(&queries, attention.heads(), 0, true)
-    }
 }
 
 impl Growing<'_> {
-    /// Scaled dot-product attention to the sources, whose weights may be watched.
-    fn attend_source(&mut self, queries: &Value, heads: Heads, layer: usize, is_top: bool) -> Value {
-        assert!(!self.state.memory.is_unused(), "attention without a source");
-        let scores = CachedScores::Dot { scale: heads.scale, by_distance: None };
-        let (contexts, weights) = self.visible.memory.attend(
-            heads,
-            heads.d_head,
-            scores,
-            whole(queries.buffer(), heads.query_width()),
-            self.state.memory.layer(layer),
-        );
-        if is_top {
-            let last = self.lengths.last_rows();
-            self.watch(&weights, last.into_iter().enumerate());
-        }
-        contexts
-    }
-
     /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they
     /// are wanted.
     fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
@@ -251,7 +245,7 @@ impl Growing<'_> {
         let values = weights.values.values();
         for (number, place) in rows {
             let row = self.rows[number];
-            attention[row] = weights.mean(&values, place, all[row].src_len);
+            attention[row] = weights.mean(&values, place, all[row].source.len);
         }
     }
 }

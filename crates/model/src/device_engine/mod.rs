@@ -10,13 +10,13 @@
 
 mod cache;
 mod decode;
+mod device_memory;
 mod piece;
 mod rows;
-mod state;
 #[cfg(test)]
 mod tests;
 
-pub use state::State;
+pub use device_memory::{DeviceMemory, State};
 
 use std::sync::Arc;
 
@@ -28,13 +28,12 @@ use attentive_tape::{self as tape, Epilogue, Float, Value};
 
 use self::cache::whole;
 use self::decode::{Growing, Visible};
+use self::device_memory::Memory;
 use self::piece::{Limits, Piece, Reader, pieces};
-use self::state::{Memory, Widths};
 use crate::engine::profile::{self, Part};
+use crate::incremental::Candidates;
 use crate::model::{self, Model};
-use crate::nn::{
-    Decoder, Mixer, ParameterKind, Pass, RecurrentAttention, RecurrentLayer, Sequences, Trained,
-};
+use crate::nn::{Decoder, ParameterKind, Pass, RecurrentAttention, Sequences, Trained};
 use crate::shortlist::Shortlist;
 
 /// Positions of sources, with padding, that are encoded at a time, unless a single source is longer.
@@ -58,7 +57,7 @@ pub struct LastLayer {
     /// `[rows, d_model]`
     values: Value,
     /// The candidates of each row, with a shortlist.
-    lists: Option<Vec<Arc<[TokenId]>>>,
+    lists: Option<Vec<Candidates>>,
 }
 
 impl DeviceEngine {
@@ -146,41 +145,9 @@ impl DeviceEngine {
         &stack.expect("checked by `new`").layers
     }
 
-    /// The widths of what a row keeps.
-    fn widths(&self) -> Widths {
-        let mut widths = Widths::default();
-        match self.decoder() {
-            Decoder::Transformer(stack) => {
-                for layer in &stack.layers {
-                    match &layer.mixer {
-                        Mixer::Attention(own) => widths.earlier.push(2 * own.heads.kv_width()),
-                        Mixer::Recurrent(layer) => widths.cells.push(layer.state_width()),
-                    }
-                    let cross = layer.cross.as_ref().map(|cross| cross.attention.heads);
-                    widths.memory.extend(cross.map(|heads| 2 * heads.kv_width()));
-                }
-            }
-            Decoder::Recurrent(stack) => {
-                let cells = stack.layers.iter().map(RecurrentLayer::state_width);
-                widths.cells.extend(cells);
-                widths.memory.extend(stack.attention.as_ref().map(|attention| match attention {
-                    RecurrentAttention::Additive(attention) => attention.key.weight.shape().iter().sum(),
-                    RecurrentAttention::Multiplicative(attention) => 2 * attention.d_memory,
-                }));
-            }
-        }
-        widths
-    }
-
     /// Encodes `src` and adds a row for each of its sequences.
     fn admit_some(&self, src: Padded, state: &mut State) {
         let rows = src.rows();
-        let candidates = |row: usize| {
-            let ids = &src.ids[row * src.width()..][..src.lens()[row]];
-            let shortlist = self.shortlist.as_ref();
-            shortlist.map(|shortlist| shortlist.candidates(ids).into())
-        };
-        let candidates: Vec<_> = (0..rows).map(candidates).collect();
         let pass = Pass::inference();
         let encoder = self.model.layers.body.encoder();
         let memory = encoder.map(|encoder| {
@@ -198,7 +165,7 @@ impl DeviceEngine {
                 widths.map(|&width| Value::zeros([rows, width])).collect()
             }
         };
-        state.admit(candidates, memory, &initial);
+        state.admit(rows, memory, &initial);
     }
 
     /// What the attention of each layer reads of `memory`: keys, then values of each position.
@@ -235,7 +202,7 @@ impl DeviceEngine {
         let readers = state.rows.iter().enumerate().map(|(row, state)| Reader {
             row,
             position: state.position,
-            src_len: state.src_len,
+            src_len: state.source.len,
             tokens: &tokens.ids[row * tokens.width()..][..tokens.lens()[row]],
         });
         let pieces = pieces(readers.collect(), limits);
@@ -293,7 +260,7 @@ impl DeviceEngine {
             _ => tape::select_rows(x, &tokens.lengths.last_rows()),
         };
         let values = self.model.head().prepared(x, &mut growing.sequences);
-        state.advance(tokens.lens(), rows);
+        state.advance(rows.iter().copied(), tokens.lens());
         values
     }
 
@@ -321,19 +288,16 @@ impl Stepper for DeviceEngine {
     type Last = LastLayer;
 
     fn start(&self) -> State {
-        State::new(self.widths())
+        State::new(self.decoder().kept_widths())
     }
 
     fn start_watched(&self) -> Option<State> {
-        let widths = self.widths();
-        (!widths.memory.is_empty()).then(|| {
-            let mut state = State::new(widths);
-            state.attention = Some(Vec::new());
-            state
-        })
+        let state = State { attention: Some(Vec::new()), ..self.start() };
+        state.attends().then_some(state)
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
+        let before = state.rows.len();
         let work = || {
             let sequence = |row: usize| &src.ids[row * src.width()..][..src.lens()[row]];
             let mut first = 0;
@@ -352,6 +316,9 @@ impl Stepper for DeviceEngine {
             }
         };
         profile::time(Part::Encoder, || on(self.device, work));
+        if let Some(shortlist) = &self.shortlist {
+            state.list_candidates(before, src, shortlist);
+        }
     }
 
     fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {

@@ -1,6 +1,6 @@
 //! The keys and values of earlier positions of all rows.
 
-use super::blocks::{Blocks, Copied, Table};
+use crate::incremental::blocks::{Blocks, Copied, Table};
 
 /// Blocks of positions, each of all layers, which rows that grew from the same beginning share.
 #[derive(Clone, Debug, Default)]

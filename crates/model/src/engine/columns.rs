@@ -6,9 +6,7 @@ use attentive_base::batch::TokenId;
 use attentive_kernels::packed::{PackedColumns, PackedWeight};
 
 use super::linear::Linear;
-
-/// The candidates of a sentence, in increasing order.
-pub(super) type Candidates = Arc<[TokenId]>;
+use crate::incremental::Candidates;
 
 /// The candidates of each row, and the copied columns of a search.
 #[derive(Clone, Debug)]

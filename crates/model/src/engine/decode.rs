@@ -1,93 +1,37 @@
 //! Rows that grow: each position sees the earlier ones of its row and its source.
 
-use attentive_kernels::cached_attention::{BLOCK, Queries, Seen};
+use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, Seen};
 use attentive_kernels::gemm::Float;
 
 use super::buffers::Buffer;
 use super::packed::{Packed, Relative};
-use super::profile::{self, Part};
+use super::ram::{Ram, State};
 use super::rows::Rows;
-use super::source::{Source, SourceBlocks};
-use super::state::State;
-use crate::nn::{AdditiveAttention, Attention, Decode, MultiplicativeAttention, RecurrentLayer};
+use super::source::{EncodedSource, SourceBlocks};
+use crate::incremental::Incremental;
+use crate::nn::{AdditiveAttention, Attention, RecurrentLayer};
 
 /// The rows go on from `state`.
 pub(super) struct Growing<'s> {
     pub(super) state: &'s mut State,
-    /// The number of layers of the decoder.
-    pub(super) n_layers: usize,
     /// The number type of keys and values.
     pub(super) numbers: Float,
 }
 
-impl<'a> Decode for Rows<'a, Growing<'_>> {
-    /// Appends to the cache.
-    fn attend_earlier(
+impl<'a> Incremental for Rows<'a, Growing<'_>> {
+    fn rotate(
         &mut self,
-        x: &Buffer<'a>,
+        joined: Buffer<'a>,
         attention: &Attention<Packed>,
         relative: &Relative,
     ) -> Buffer<'a> {
-        profile::time(Part::SelfAttention, || {
-            let joined = self.project(x, attention, relative);
-            self.attend_cache(&joined, attention, relative)
-        })
+        self.rotated(joined, attention, relative)
     }
 
-    fn attend_memory(&mut self, x: &Buffer<'a>, attention: &Attention<Packed>) -> Buffer<'a> {
-        profile::time(Part::CrossAttention, || {
-            let queries = self.side_by_side(x, &[&attention.query]);
-            self.attend_sources(&queries, attention)
-        })
-    }
-
-    fn advance(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>, number: usize) -> Buffer<'a> {
-        profile::time(Part::Cells, || {
-            let mut states = std::mem::take(&mut self.across.state.cells[number]);
-            let hidden = layer.run(x, &mut states, self);
-            self.across.state.cells[number] = states;
-            hidden
-        })
-    }
-
-    fn advance_attentive(
-        &mut self,
-        x: &Buffer<'a>,
-        layer: &RecurrentLayer<Packed>,
-        attention: &AdditiveAttention<Packed>,
-    ) -> [Buffer<'a>; 2] {
-        profile::time(Part::Cells, || {
-            let mut states = std::mem::take(&mut self.across.state.cells[0]);
-            let both = attention.run(layer, x, &mut states, self);
-            self.across.state.cells[0] = states;
-            both
-        })
-    }
-
-    fn attend_states(&mut self, h: &Buffer<'a>, attention: &MultiplicativeAttention<Packed>) -> Buffer<'a> {
-        profile::time(Part::CrossAttention, || {
-            let mut queries = match &attention.query {
-                Some(query) => self.side_by_side(h, &[query]),
-                None => {
-                    let mut queries = self.buffers.take(h.len());
-                    queries.copy_from_slice(h);
-                    queries
-                }
-            };
-            let factor = attention.factor();
-            queries.iter_mut().for_each(|x| *x *= factor);
-            self.attend_each_source(&queries, attention)
-        })
-    }
-}
-
-impl<'a> Rows<'a, Growing<'_>> {
-    /// Stores the keys and values in `joined`, which follow the queries, and returns the contexts of the
-    /// queries, which see themselves and earlier positions of their row. What a row has in the cache is read
-    /// once for both.
+    /// What a row has in the cache is read once for all its new positions.
     fn attend_cache(
         &mut self,
-        joined: &[f32],
+        joined: &Buffer<'a>,
         attention: &Attention<Packed>,
         relative: &Relative,
     ) -> Buffer<'a> {
@@ -98,7 +42,7 @@ impl<'a> Rows<'a, Growing<'_>> {
         let start = attention.place.layer * layout.block_len();
         let place = start..start + layout.block_len();
         let (products, bias) = (self.products(), relative.bias.as_deref());
-        let State { cache, rows, .. } = &mut *self.across.state;
+        let State { rows, store: Ram { cache, .. }, .. } = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
         for (span, row) in self.spans.iter().zip(rows) {
             if let Some(copied) = row.copied {
@@ -120,14 +64,13 @@ impl<'a> Rows<'a, Growing<'_>> {
         contexts
     }
 
-    /// Cross-attention; neighboring rows of one source are queries of one sequence.
-    fn attend_sources(&mut self, queries: &[f32], attention: &Attention<Packed>) -> Buffer<'a> {
-        let layer = attention.place.layer;
-        let d = attention.heads.query_width();
+    /// Neighboring rows of one source are queries of one sequence.
+    fn attend_source(&mut self, queries: &Buffer<'a>, heads: Heads, layer: usize) -> Buffer<'a> {
+        let d = heads.query_width();
         let products = self.products();
         let state = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
-        let is_top = state.attention.is_some() && layer + 1 == self.across.n_layers;
+        let is_watched = state.attention.is_some() && layer + 1 == state.widths.memory.len();
         let mut blocks: Vec<&[f32]> = Vec::new();
         let mut weights = Vec::new();
         for group in state.groups() {
@@ -142,14 +85,14 @@ impl<'a> Rows<'a, Growing<'_>> {
                 seen: Seen::All(source.len()),
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
-            let mut of_group = is_top.then(|| vec![0.0; rows.len() * source.len()]);
+            let mut of_group = is_watched.then(|| vec![0.0; rows.len() * source.len()]);
             source.layout(layer).attend(queries, &blocks, None, products, out, of_group.as_deref_mut());
             if let Some(of_group) = of_group {
                 let len = source.len();
                 weights.extend((0..rows.len()).map(|row| of_group[row * len..][..len].to_vec()));
             }
         }
-        if is_top {
+        if is_watched {
             let spans = self.spans.iter();
             let last = spans.map(|span| std::mem::take(&mut weights[span.rows.end - 1]));
             state.attention = Some(last.collect());
@@ -157,41 +100,36 @@ impl<'a> Rows<'a, Growing<'_>> {
         contexts
     }
 
-    /// Luong's attention: each row is a sequence of queries of its own.
-    fn attend_each_source(
+    fn scaled(&mut self, x: &Buffer<'a>, factor: f32) -> Buffer<'a> {
+        let mut out = self.buffers.take(x.len());
+        out.iter_mut().zip(&**x).for_each(|(out, x)| *out = x * factor);
+        out
+    }
+
+    fn advance_cells(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>, number: usize) -> Buffer<'a> {
+        let mut states = std::mem::take(&mut self.across.state.cells[number]);
+        let hidden = layer.run(x, &mut states, self);
+        self.across.state.cells[number] = states;
+        hidden
+    }
+
+    fn advance_attentive_cells(
         &mut self,
-        queries: &[f32],
-        attention: &MultiplicativeAttention<Packed>,
-    ) -> Buffer<'a> {
-        let (d, products) = (attention.d_memory, self.products());
-        let state = &mut *self.across.state;
-        let mut contexts = self.buffers.take(queries.len());
-        let mut weights = state.attention.is_some().then(Vec::new);
-        for (number, span) in self.spans.iter().enumerate() {
-            let source = blocks_of(state, number);
-            let len = source.len();
-            let blocks: Vec<&[f32]> = source.layer(0).collect();
-            let queries =
-                Queries { rows: &queries[span.rows.start * d..], stride: d, first: 0, seen: Seen::All(len) };
-            let out = &mut contexts[span.rows.start * d..span.rows.end * d];
-            let mut of_row = (weights.is_some()).then(|| vec![0.0; span.rows.len() * len]);
-            let layout = source.layout(0);
-            layout.attend(queries, &blocks, None, products, out, of_row.as_deref_mut());
-            if let (Some(weights), Some(of_row)) = (&mut weights, of_row) {
-                weights.push(of_row[of_row.len() - len..].to_vec());
-            }
-        }
-        if weights.is_some() {
-            state.attention = weights;
-        }
-        contexts
+        x: &Buffer<'a>,
+        layer: &RecurrentLayer<Packed>,
+        attention: &AdditiveAttention<Packed>,
+    ) -> [Buffer<'a>; 2] {
+        let mut states = std::mem::take(&mut self.across.state.cells[0]);
+        let both = attention.run(layer, x, &mut states, self);
+        self.across.state.cells[0] = states;
+        both
     }
 }
 
 /// The source of row `number`.
 fn blocks_of(state: &State, number: usize) -> &SourceBlocks {
     match state.rows[number].source.as_deref() {
-        Some(Source::Blocks(source)) => source,
+        Some(EncodedSource::Blocks(source)) => source,
         _ => panic!("attention without a source"),
     }
 }

@@ -25,7 +25,8 @@ impl<'a> Encode for Rows<'a, Whole> {
         attention: &Attention<Packed>,
         relative: &Relative,
     ) -> Buffer<'a> {
-        let joined = self.project(x, attention, relative);
+        let joined = self.side_by_side(x, &[&attention.query, &attention.key, &attention.value]);
+        let joined = self.rotated(joined, attention, relative);
         let heads = attention.heads;
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();

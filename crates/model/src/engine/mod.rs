@@ -6,7 +6,6 @@
 //! Keys and values are appended to blocks that rows with a common beginning share; those of a source are
 //! stored once for all hypotheses.
 
-pub(crate) mod blocks;
 mod buffers;
 mod cache;
 mod columns;
@@ -17,17 +16,17 @@ mod matrix;
 mod packed;
 pub mod profile;
 mod projection;
+mod ram;
 mod recurrent;
 mod rows;
 mod source;
-mod state;
 #[cfg(test)]
 mod tests;
 mod weights;
 
 pub use attentive_kernels::packed::Precision;
 pub use matrix::{Matrix, Places};
-pub use state::State;
+pub use ram::{Ram, State};
 pub use weights::{Dense, Weight, Weights};
 
 use std::collections::HashMap;
@@ -48,7 +47,7 @@ use self::rows::{Rows, Span};
 use self::source::sources;
 use self::weights::Recorder;
 use crate::model::Parameter;
-use crate::nn::{Blueprint, Decoder, Head, Mixer, RecurrentLayer, Stack, Stacks};
+use crate::nn::{Blueprint, Decoder, Head, RecurrentLayer, Stack, Stacks};
 use crate::shortlist::Shortlist;
 
 /// A model that decodes, with its weights packed.
@@ -164,20 +163,17 @@ impl Engine {
             counts.steps += 1;
             counts.rows += lens.len();
         });
-        let spans = state.spans(lens.iter().copied());
+        let spans = state.spans(lens);
         let positions = (spans.iter()).flat_map(|span| span.first..span.first + span.rows.len());
         let positions: Vec<usize> = positions.collect();
         state.reserve(&spans);
-        let buffers = std::mem::take(&mut state.buffers);
+        let buffers = std::mem::take(&mut state.store.buffers);
         let values = self.last_layer(tokens, &positions, &spans, &buffers, state);
-        state.buffers = buffers;
-        state.advance(&spans);
+        state.store.buffers = buffers;
+        state.advance(0..lens.len(), lens);
         let rows = spans.len();
-        let candidates = state.rows.iter().map(|row| row.candidates.clone());
-        let listed = state
-            .columns
-            .as_ref()
-            .map(|columns| Listed { rows: candidates.collect(), columns: Arc::clone(columns) });
+        let columns = state.store.columns.as_ref();
+        let listed = columns.map(|columns| Listed { rows: state.candidates(), columns: Arc::clone(columns) });
         LastLayer { rows, values, listed }
     }
 }
@@ -202,16 +198,12 @@ impl Engine {
         state: &mut State,
     ) -> Vec<f32> {
         let Stack { input, layers } = self.writer();
-        let n_layers = match layers {
-            Decoder::Transformer(stack) => stack.layers.len(),
-            Decoder::Recurrent(stack) => stack.layers.len(),
-        };
         let mut rows = Rows {
             positions,
             spans,
             buffers,
             precision: self.precision,
-            across: Growing { state, n_layers, numbers: self.cache },
+            across: Growing { state, numbers: self.cache },
         };
         let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
         let x = layers.forward(x, &mut rows);
@@ -236,28 +228,6 @@ impl Engine {
         };
         starts.map(of_sequence).collect()
     }
-
-    /// Words of a block of the cache, and the widths of the states of the cells of all layers.
-    fn widths(&self) -> (usize, Vec<usize>) {
-        match self.decoder() {
-            Decoder::Transformer(stack) => {
-                let (mut block_len, mut cells) = (0, Vec::new());
-                for layer in &stack.layers {
-                    match &layer.mixer {
-                        Mixer::Attention(attention) => {
-                            block_len += attention.heads.stored_in(self.cache).block_len();
-                        }
-                        Mixer::Recurrent(layer) => cells.push(layer.state_width()),
-                    }
-                }
-                (block_len, cells)
-            }
-            Decoder::Recurrent(stack) => {
-                let widths = stack.layers.iter().map(RecurrentLayer::state_width);
-                (0, widths.collect())
-            }
-        }
-    }
 }
 
 impl Stepper for Engine {
@@ -265,23 +235,15 @@ impl Stepper for Engine {
     type Last = LastLayer;
 
     fn start(&self) -> State {
-        let (block_len, cells) = self.widths();
-        let mut state = State::new(block_len, cells);
+        let mut state = State::new(self.decoder().kept_widths(), self.cache);
         let columns = || Arc::new(Mutex::new(self.projection.columns()));
-        state.columns = self.shortlist.is_some().then(columns);
+        state.store.columns = self.shortlist.is_some().then(columns);
         state
     }
 
     fn start_watched(&self) -> Option<State> {
-        let attends = match self.decoder() {
-            Decoder::Transformer(stack) => stack.layers.iter().any(|layer| layer.cross.is_some()),
-            Decoder::Recurrent(stack) => stack.attention.is_some(),
-        };
-        attends.then(|| {
-            let mut state = self.start();
-            state.attention = Some(Vec::new());
-            state
-        })
+        let state = State { attention: Some(Vec::new()), ..self.start() };
+        state.attends().then_some(state)
     }
 
     fn admit(&self, src: &Padded, state: &mut State) {
@@ -289,7 +251,7 @@ impl Stepper for Engine {
             (0..src.rows()).for_each(|_| state.admit(None, &[]));
             return;
         };
-        let buffers = std::mem::take(&mut state.buffers);
+        let buffers = std::mem::take(&mut state.store.buffers);
         let first = state.rows.len();
         profile::time(profile::Part::Encoder, || {
             encode(encoder, self.layers.src_table(), src, self.precision, &buffers, |encoded, rows| {
@@ -299,12 +261,9 @@ impl Stepper for Engine {
                 }
             });
         });
-        state.buffers = buffers;
+        state.store.buffers = buffers;
         if let Some(shortlist) = &self.shortlist {
-            let rows = src.ids.chunks_exact(src.width().max(1)).zip(src.lens());
-            for (row, (ids, &len)) in state.rows[first..].iter_mut().zip(rows) {
-                row.candidates = shortlist.candidates(&ids[..len]).into();
-            }
+            state.list_candidates(first, src, shortlist);
         }
     }
 

@@ -8,7 +8,7 @@ use super::decode::Growing;
 use super::packed::Packed;
 use super::profile::{self, Part};
 use super::rows::{Rows, Span};
-use super::source::{Source, SourceRows};
+use super::source::{EncodedSource, SourceRows};
 use crate::nn::{AdditiveAttention, RecurrentLayer};
 
 impl RecurrentLayer<Packed> {
@@ -87,7 +87,7 @@ impl AdditiveAttention<Packed> {
         rows: &mut Rows<'a, Growing<'_>>,
     ) -> [Buffer<'a>; 2] {
         let (d, gates) = (layer.d, layer.gate_width());
-        let d_memory = self.key.d_in();
+        let d_memory = self.d_memory;
         let (buffers, spans) = (rows.buffers, rows.spans);
         let mut hidden = buffers.take(rows.positions.len() * d);
         let mut contexts = buffers.take(rows.positions.len() * d_memory);
@@ -120,7 +120,7 @@ impl AdditiveAttention<Packed> {
         states: &[f32],
         rows: &mut Rows<'a, Growing<'_>>,
     ) -> Buffer<'a> {
-        let (buffers, d_memory) = (rows.buffers, self.key.d_in());
+        let (buffers, d_memory) = (rows.buffers, self.d_memory);
         let before = layer.all_hidden(active, states, buffers);
         let queries = rows.side_by_side(&before, &[&self.query]);
         let mut contexts = buffers.take(active.len() * d_memory);
@@ -129,7 +129,7 @@ impl AdditiveAttention<Packed> {
         for ((&number, query), context) in
             (active.iter().zip(queries)).zip(contexts.chunks_exact_mut(d_memory))
         {
-            let Some(Source::Rows(source)) = state.rows[number].source.as_deref() else {
+            let Some(EncodedSource::Rows(source)) = state.rows[number].source.as_deref() else {
                 panic!("attention without a source");
             };
             let SourceRows { len, keys, values } = source;

@@ -48,14 +48,14 @@ impl<'a, A> Rows<'a, A> {
         }
     }
 
-    /// Queries, keys and values side by side, the first two rotated by their positions if those are rotary.
-    pub(super) fn project(
-        &mut self,
-        x: &[f32],
+    /// Rotates the queries and keys in `plain`, which are followed by the values, by their positions if those
+    /// are rotary.
+    pub(super) fn rotated(
+        &self,
+        plain: Buffer<'a>,
         attention: &nn::Attention<Packed>,
         relative: &Relative,
     ) -> Buffer<'a> {
-        let plain = self.side_by_side(x, &[&attention.query, &attention.key, &attention.value]);
         let Some(table) = &relative.rotary else {
             return plain;
         };

@@ -14,7 +14,7 @@ use crate::nn::{Attention, Backend, Decoder, RecurrentAttention, RecurrentDecode
 
 /// A source sentence, shared by all hypotheses of its translation.
 #[derive(Debug)]
-pub(super) enum Source {
+pub enum EncodedSource {
     /// For scaled dot-product attention.
     Blocks(SourceBlocks),
     /// For additive attention.
@@ -23,7 +23,7 @@ pub(super) enum Source {
 
 /// Keys and values for the attention of each layer, in blocks of positions.
 #[derive(Debug)]
-pub(super) struct SourceBlocks {
+pub struct SourceBlocks {
     len: usize,
     /// Blocks of [`BLOCK`] positions, each of all layers. They have the same size for all sentences, so that
     /// the memory of those that have ended serves others.
@@ -33,7 +33,7 @@ pub(super) struct SourceBlocks {
 
 /// Keys and values, position after position.
 #[derive(Debug)]
-pub(super) struct SourceRows {
+pub struct SourceRows {
     pub(super) len: usize,
     /// `[len, d_hidden]`
     pub(super) keys: Vec<f32>,
@@ -48,7 +48,7 @@ pub(super) fn sources<'a>(
     numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
-) -> Vec<Option<Arc<Source>>> {
+) -> Vec<Option<Arc<EncodedSource>>> {
     let sources = match decoder {
         Decoder::Transformer(stack) => blocks_of_layers(stack, numbers, memory, rows),
         Decoder::Recurrent(stack) => of_attention(stack, numbers, memory, rows),
@@ -65,7 +65,7 @@ fn blocks_of_layers<'a>(
     numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
-) -> Option<Vec<Source>> {
+) -> Option<Vec<EncodedSource>> {
     let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
     let attentions: Vec<&Attention<Packed>> = cross.map(|cross| &cross.attention).collect();
     let layouts = attentions.iter().map(|cross| cross.heads.stored_in(numbers));
@@ -80,7 +80,7 @@ fn blocks_of_layers<'a>(
             store_all(layouts[layer], rows, width, 0, source.layer_mut(layer));
         }
     }
-    (!layouts.is_empty()).then(|| sources.into_iter().map(Source::Blocks).collect())
+    (!layouts.is_empty()).then(|| sources.into_iter().map(EncodedSource::Blocks).collect())
 }
 
 /// What the attention of a recurrent decoder reads.
@@ -89,7 +89,7 @@ fn of_attention<'a>(
     numbers: Float,
     memory: &Buffer<'a>,
     rows: &mut Rows<'a, Whole>,
-) -> Option<Vec<Source>> {
+) -> Option<Vec<EncodedSource>> {
     let d = memory.len() / rows.positions.len().max(1);
     let spans = rows.spans.iter().map(|span| &span.rows);
     let sources = match stack.attention.as_ref()? {
@@ -97,7 +97,7 @@ fn of_attention<'a>(
             let keys = rows.linear(memory, &[&attention.key]);
             let d_key = attention.key.d_out();
             let of = |span: &Range<usize>| {
-                Source::Rows(SourceRows {
+                EncodedSource::Rows(SourceRows {
                     len: span.len(),
                     keys: keys[span.start * d_key..span.end * d_key].to_vec(),
                     values: memory[span.start * d..span.end * d].to_vec(),
@@ -112,7 +112,7 @@ fn of_attention<'a>(
                 let mut blocks = SourceBlocks::new(span.len(), &[layout]);
                 let twice: Vec<f32> = h.chunks_exact(d).flat_map(|h| [h, h].concat()).collect();
                 store_all(layout, &twice, 2 * d, 0, blocks.layer_mut(0));
-                Source::Blocks(blocks)
+                EncodedSource::Blocks(blocks)
             };
             spans.map(of).collect()
         }

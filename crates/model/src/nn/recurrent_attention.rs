@@ -26,6 +26,8 @@ pub struct AdditiveAttention<S: Storage> {
     pub score: S::Vector,
     /// `[gates · d_hidden, d_memory]`: maps the context to the gates.
     pub context: Linear<S>,
+    pub(crate) d_key: usize,
+    pub(crate) d_memory: usize,
 }
 
 /// Attention of the top layer (Luong et al. 2015, section 3.1): e_j = sᵀ W h_j with the current state s;
@@ -52,6 +54,8 @@ impl<S: Storage> RecurrentAttention<S> {
                 key: linear("key", d_memory, d),
                 score: scope.vector("score", [d], Start::Vector),
                 context: linear("context", d_memory, stack.cell.gates() * d),
+                d_key: d,
+                d_memory,
             })),
         }
     }

@@ -12,7 +12,7 @@ fn in_bf16(config: &ModelConfig, precision: Precision) -> Engine {
 fn caching() -> impl Iterator<Item = ModelConfig> {
     let caches = |config: &ModelConfig| {
         let engine = engine(&model(config));
-        engine.widths().0 > 0
+        engine.start().store.cache.block_len() > 0
     };
     variants().into_iter().filter(decodes).filter(caches)
 }
@@ -88,7 +88,11 @@ fn the_cache_takes_half_the_memory_and_changes_the_logits_little() {
     let mut changed = 0;
     for config in caching() {
         let (single, half) = (engine(&model(&config)), in_bf16(&config, Precision::F32));
-        assert_eq!(2 * half.widths().0, single.widths().0, "{config:?}");
+        assert_eq!(
+            2 * half.start().store.cache.block_len(),
+            single.start().store.cache.block_len(),
+            "{config:?}"
+        );
         let [single, half] = [&single, &half].map(|engine| {
             let mut state = state_of(engine, 0..1);
             step(engine, &[2], &mut state);
