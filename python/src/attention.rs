@@ -2,10 +2,10 @@
 
 use attentive::nn::{AttentionMap, AttentionSite};
 use attentive::page;
-use attentive::pipeline::Target;
+use attentive::pipeline::InspectionTarget;
 use pyo3::prelude::*;
 
-use crate::model::Model;
+use crate::model::PyModel;
 use crate::tensor::Tensor;
 use crate::translation::problems;
 
@@ -20,12 +20,12 @@ type Inspected = (Vec<String>, Vec<String>, Vec<Map>, String, Vec<String>);
 #[pyfunction]
 pub(crate) fn attention(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     text: &str,
     translation: Option<&str>,
 ) -> PyResult<Inspected> {
     model.run_whole(py, |pipeline| {
-        let shown = pipeline.show(text, translation.map_or(Target::Own, Target::Text))?;
+        let shown = pipeline.show(text, translation.map_or(InspectionTarget::Own, InspectionTarget::Text))?;
         page::check_size(shown.weights(pipeline))?;
         let inspection = shown.inspect(pipeline)?;
         let page = page::attention(&model.name(), &inspection);

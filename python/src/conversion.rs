@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
-use attentive::interop::{self, Foreign};
+use attentive::interop::{self, ForeignModel};
 use attentive::metrics::Bootstrap;
 use attentive::quantize::{QuantizeOptions, Test, quantize as quantize_model};
 use attentive::text::Languages;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::choice::{self, choice, choice_or_none};
 use crate::errors::exception;
 use crate::json::json;
-use crate::threads::Threads;
+use crate::threads::ThreadCount;
 use crate::work;
 
 /// Sentences, and streams of their references or translations.
@@ -70,7 +70,7 @@ pub(crate) fn import_model(
 ) -> PyResult<(String, usize, Vec<String>)> {
     run(py, None, || {
         let languages = Languages { source: source_lang, target: target_lang };
-        let foreign = Foreign::open(&path, choice_or_none("format", format)?, &languages)?;
+        let foreign = ForeignModel::open(&path, choice_or_none("format", format)?, &languages)?;
         let (kind, weights) = (foreign.kind.clone(), foreign.n_weights());
         let notes = foreign.notes.clone();
         foreign.write(&out)?;
@@ -98,6 +98,6 @@ fn run<T: Send>(
     threads: Option<usize>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let threads = Threads::new(threads).map_err(|error| exception(py, &error))?;
+    let threads = ThreadCount::new(threads).map_err(|error| exception(py, &error))?;
     work::run(py, threads, work)
 }

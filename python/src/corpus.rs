@@ -1,12 +1,12 @@
 //! Corpora from lists of Python.
 
-use attentive::data::{Form, Item, TagInput};
+use attentive::data::{DataKind, Item, TagInput};
 use attentive::error::{Error, Result};
 use pyo3::prelude::*;
 
 /// The lines of a corpus.
 #[derive(FromPyObject)]
-pub(crate) enum Lines {
+pub(crate) enum CorpusLines {
     /// Texts of language models.
     Texts(Vec<String>),
     /// Sentences and their translations, texts and their labels, or words and their tags, separated by
@@ -16,7 +16,7 @@ pub(crate) enum Lines {
     Tagged(Vec<(Vec<String>, Vec<String>)>),
 }
 
-impl Lines {
+impl CorpusLines {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Texts(texts) => texts.len(),
@@ -29,18 +29,18 @@ impl Lines {
     ///
     /// # Errors
     /// [`Error::Data`] for lines of another form.
-    pub(crate) fn items(self, form: Form) -> Result<Vec<Item>> {
+    pub(crate) fn items(self, form: DataKind) -> Result<Vec<Item>> {
         match (self, form) {
-            (Self::Texts(texts), Form::Lines | Form::Stream) => {
+            (Self::Texts(texts), DataKind::Lines | DataKind::Stream) => {
                 Ok(texts.into_iter().map(Item::Text).collect())
             }
-            (Self::Pairs(pairs), Form::Translations) => {
+            (Self::Pairs(pairs), DataKind::Translations) => {
                 Ok(pairs.into_iter().map(|(src, tgt)| Item::Translation { src, tgt }).collect())
             }
-            (Self::Pairs(pairs), Form::Labeled | Form::TaggedTokens) => {
+            (Self::Pairs(pairs), DataKind::Labeled | DataKind::TaggedTokens) => {
                 each(pairs, |(src, tgt)| Item::from_columns(&src, &tgt, form))
             }
-            (Self::Tagged(sequences), Form::TaggedTokens) => each(sequences, tagged),
+            (Self::Tagged(sequences), DataKind::TaggedTokens) => each(sequences, tagged),
             (_, form) => Err(unfit(form)),
         }
     }
@@ -68,13 +68,13 @@ fn tagged((tokens, tags): (Vec<String>, Vec<String>)) -> Result<Item, String> {
 }
 
 /// The error for lines of another form than `form`.
-fn unfit(form: Form) -> Error {
+fn unfit(form: DataKind) -> Error {
     let (expected, hint) = match form {
-        Form::Translations => ("sentences and their translations", "`src` and `tgt`"),
-        Form::Labeled => ("texts and their labels", "`text` and `label`"),
-        Form::TaggedTokens => ("tokens and their tags", "`tokens` and `tags`"),
-        Form::Lines | Form::Stream => ("texts", "`text`"),
-        Form::TaggedVectors(_) => ("vectors and their tags", "a file (`jsonl`)"),
+        DataKind::Translations => ("sentences and their translations", "`src` and `tgt`"),
+        DataKind::Labeled => ("texts and their labels", "`text` and `label`"),
+        DataKind::TaggedTokens => ("tokens and their tags", "`tokens` and `tags`"),
+        DataKind::Lines | DataKind::Stream => ("texts", "`text`"),
+        DataKind::TaggedVectors(_) => ("vectors and their tags", "a file (`jsonl`)"),
     };
     Error::Data {
         problem: format!("the model needs {expected}, and the given corpus has something else"),

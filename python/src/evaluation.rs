@@ -1,7 +1,7 @@
 //! Evaluation of models on test sets.
 
 use attentive::config::Task;
-use attentive::data::{self, Corpus, Form};
+use attentive::data::{self, Corpus, DataKind};
 use attentive::decode::SearchChanges;
 use attentive::error::{Error, Result};
 use attentive::evaluate as of;
@@ -12,10 +12,10 @@ use attentive::processes::Processes;
 use pyo3::prelude::*;
 
 use crate::choice::choice;
-use crate::corpus::Lines;
+use crate::corpus::CorpusLines;
 use crate::json::json;
-use crate::model::Model;
-use crate::options::Options;
+use crate::model::PyModel;
+use crate::options::JsonOptions;
 use crate::translation::options;
 
 /// Evaluates `model` on `lines`; translations have further streams of `references`. Returns the results as
@@ -23,15 +23,15 @@ use crate::translation::options;
 #[pyfunction]
 pub(crate) fn evaluate(
     py: Python<'_>,
-    model: &Model,
-    lines: Lines,
+    model: &PyModel,
+    lines: CorpusLines,
     references: Vec<Vec<String>>,
-    search: Options<SearchChanges>,
+    search: JsonOptions<SearchChanges>,
     batch_size: Option<usize>,
     tokenize: &str,
 ) -> PyResult<(String, Vec<String>)> {
     model.run_whole(py, |pipeline| {
-        let corpus = |lines: Lines| corpus(pipeline, lines);
+        let corpus = |lines: CorpusLines| corpus(pipeline, lines);
         let none = Vec::new;
         match pipeline.architecture().task() {
             Task::Translate => {
@@ -63,11 +63,11 @@ pub(crate) fn evaluate(
 
 fn translations(
     pipeline: &Pipeline,
-    lines: Lines,
+    lines: CorpusLines,
     references: Vec<Vec<String>>,
     options: &EvaluateOptions,
 ) -> Result<(String, Vec<String>)> {
-    let Lines::Pairs(pairs) = lines else {
+    let CorpusLines::Pairs(pairs) = lines else {
         return Err(Error::Data {
             problem: "the test set has no translations".into(),
             hint: Some("give sentences and their translations".into()),
@@ -81,8 +81,8 @@ fn translations(
 }
 
 /// The test set of a model that does not translate.
-fn corpus(pipeline: &Pipeline, lines: Lines) -> Result<Corpus> {
-    let form = Form::of(pipeline.config());
+fn corpus(pipeline: &Pipeline, lines: CorpusLines) -> Result<Corpus> {
+    let form = DataKind::of(pipeline.config());
     let items = lines.items(form)?;
     data::read_given(form, items, data::Filters::default(), &mut data::unwatched)
 }

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 use crate::json::json;
-use crate::model::Model;
-use crate::options::Options;
+use crate::model::PyModel;
+use crate::options::JsonOptions;
 use crate::work::{SIGINT, stoppable};
 
 /// The continuation of `prompt` as JSON. `on_text` gets the text piece by piece; its exception ends the text.
@@ -16,9 +16,9 @@ use crate::work::{SIGINT, stoppable};
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn generate(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     prompt: &str,
-    sampling: Options<SamplingChanges>,
+    sampling: JsonOptions<SamplingChanges>,
     number: u64,
     max_new_tokens: usize,
     stop: Vec<String>,

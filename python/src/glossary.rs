@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use crate::errors::exception;
 
 /// Terms and their translations.
-#[pyclass(frozen, module = "attentive._attentive")]
-pub(crate) struct Glossary(pub(crate) pipeline::Glossary);
+#[pyclass(frozen, name = "Glossary", module = "attentive._attentive")]
+pub(crate) struct PyGlossary(pub(crate) pipeline::Glossary);
 
 #[pymethods]
-impl Glossary {
+impl PyGlossary {
     /// Reads a file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
@@ -25,7 +25,7 @@ impl Glossary {
     fn of(py: Python<'_>, terms: Vec<(String, String)>) -> PyResult<Self> {
         let mut glossary = pipeline::Glossary::default();
         for (source, target) in &terms {
-            let added = pipeline::Entry::new(source, target).and_then(|entry| glossary.insert(entry));
+            let added = pipeline::GlossaryEntry::new(source, target).and_then(|entry| glossary.insert(entry));
             added.map_err(|problem| {
                 let hint = "give each term as a string with its translation";
                 exception(

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::choice::unknown;
 use crate::json::json;
-use crate::model::Model;
+use crate::model::PyModel;
 use crate::tensor::Tensor;
 use crate::translation::problems;
 
@@ -14,7 +14,7 @@ use crate::translation::problems;
 #[pyfunction]
 pub(crate) fn answers(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     task: &str,
     first: usize,
     texts: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) fn answers(
 #[pyfunction]
 pub(crate) fn embed(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     first: usize,
     texts: Vec<String>,
 ) -> PyResult<(Tensor, Vec<Vec<String>>)> {

@@ -39,13 +39,13 @@ mod _attentive {
     #[pymodule_export]
     use super::generation::generate;
     #[pymodule_export]
-    use super::glossary::Glossary;
+    use super::glossary::PyGlossary;
     #[pymodule_export]
     use super::labels::{answers, embed};
     #[pymodule_export]
     use super::metrics::{paired, score, sentence_scores};
     #[pymodule_export]
-    use super::model::Model;
+    use super::model::PyModel;
     #[pymodule_export]
     use super::options::schemas;
     #[pymodule_export]
@@ -53,7 +53,7 @@ mod _attentive {
     #[pymodule_export]
     use super::tensor::Tensor;
     #[pymodule_export]
-    use super::tokenizer::Tokenizer;
+    use super::tokenizer::PyTokenizer;
     #[pymodule_export]
     use super::training::train;
     #[pymodule_export]

@@ -11,13 +11,13 @@ use attentive::metrics::{
 use pyo3::prelude::*;
 
 use crate::choice::{choice, unknown};
-use crate::threads::Threads;
+use crate::threads::ThreadCount;
 use crate::work;
 
 /// A metric, as a dictionary of Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Options {
+pub(crate) struct MetricOptions {
     metric: String,
     lowercase: bool,
     tokenize: String,
@@ -35,7 +35,7 @@ type Scored = (String, f64, String, String, Option<Range>);
 /// A score on the corpus itself, and its interval.
 type Estimated = (f64, Range);
 
-impl Options {
+impl MetricOptions {
     fn measure(&self) -> Result<Measure> {
         let case = if self.lowercase { Case::Lower } else { Case::Mixed };
         Ok(match self.metric.as_str() {
@@ -60,7 +60,7 @@ impl Options {
 #[pyfunction]
 pub(crate) fn score(
     py: Python<'_>,
-    options: Options,
+    options: MetricOptions,
     hypotheses: Vec<String>,
     references: Vec<Vec<String>>,
     resamples: usize,
@@ -85,7 +85,7 @@ pub(crate) fn score(
 #[pyfunction]
 pub(crate) fn sentence_scores(
     py: Python<'_>,
-    options: Options,
+    options: MetricOptions,
     hypotheses: Vec<String>,
     references: Vec<Vec<String>>,
 ) -> PyResult<Vec<Scored>> {
@@ -106,7 +106,7 @@ pub(crate) fn sentence_scores(
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn paired(
     py: Python<'_>,
-    options: Options,
+    options: MetricOptions,
     baseline: Vec<String>,
     system: Vec<String>,
     references: Vec<Vec<String>>,
@@ -134,7 +134,7 @@ pub(crate) fn paired(
 }
 
 fn on_all_threads<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    let threads = Threads::new(None).map_err(|error| crate::errors::exception(py, &error))?;
+    let threads = ThreadCount::new(None).map_err(|error| crate::errors::exception(py, &error))?;
     work::run(py, threads, work)
 }
 

@@ -15,21 +15,21 @@ use crate::choice::{self, choice_or_none};
 use crate::errors::exception;
 use crate::json::json;
 use crate::tensor::Tensor;
-use crate::threads::Threads;
-use crate::tokenizer::Tokenizer;
+use crate::threads::ThreadCount;
+use crate::tokenizer::PyTokenizer;
 use crate::work;
 
 /// A loaded model. Several threads may use it at the same time.
-#[pyclass(frozen, module = "attentive._attentive")]
-pub(crate) struct Model {
+#[pyclass(frozen, name = "Model", module = "attentive._attentive")]
+pub(crate) struct PyModel {
     pub(crate) pipeline: Pipeline,
     path: PathBuf,
-    pub(crate) threads: Threads,
+    pub(crate) threads: ThreadCount,
     /// True if the pipeline has the representation for whole sequences.
     is_whole: AtomicBool,
 }
 
-impl Model {
+impl PyModel {
     /// Calls `work` with the pipeline, on the model's threads.
     pub(crate) fn run<T: Send>(
         &self,
@@ -39,7 +39,7 @@ impl Model {
         work::run(py, self.threads, || work(&self.pipeline))
     }
 
-    /// Like [`Model::run`], for work with whole sequences.
+    /// Like [`PyModel::run`], for work with whole sequences.
     pub(crate) fn run_whole<T: Send>(
         &self,
         py: Python<'_>,
@@ -89,7 +89,7 @@ impl Model {
 }
 
 #[pymethods]
-impl Model {
+impl PyModel {
     #[new]
     fn new(
         py: Python<'_>,
@@ -104,7 +104,7 @@ impl Model {
             Ok((
                 precision.map(choice::precision).transpose()?,
                 choice_or_none::<Float>("cache_precision", cache_precision)?,
-                Threads::new(threads)?,
+                ThreadCount::new(threads)?,
             ))
         };
         let (precision, cache, threads) = chosen().map_err(|error| exception(py, &error))?;
@@ -171,13 +171,13 @@ impl Model {
     }
 
     #[getter]
-    fn source_tokenizer(&self) -> Tokenizer {
-        Tokenizer::new(self.pipeline.tokenizers().src())
+    fn source_tokenizer(&self) -> PyTokenizer {
+        PyTokenizer::new(self.pipeline.tokenizers().src())
     }
 
     #[getter]
-    fn target_tokenizer(&self) -> Tokenizer {
-        Tokenizer::new(self.pipeline.tokenizers().tgt())
+    fn target_tokenizer(&self) -> PyTokenizer {
+        PyTokenizer::new(self.pipeline.tokenizers().tgt())
     }
 
     /// The weights by their names.

@@ -13,9 +13,9 @@ use crate::errors::exception;
 use crate::json::json;
 
 /// Options as JSON.
-pub(crate) struct Options<T>(pub(crate) T);
+pub(crate) struct JsonOptions<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromPyObject<'_, '_> for Options<T> {
+impl<T: DeserializeOwned> FromPyObject<'_, '_> for JsonOptions<T> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {

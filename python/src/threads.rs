@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// A number of threads; results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Threads(usize);
+pub(crate) struct ThreadCount(usize);
 
 /// The pools of a process, by their numbers of threads. All models share them.
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Pools {
 
 static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
 
-impl Threads {
+impl ThreadCount {
     /// `choice`, or one thread for each CPU that this process may use.
     ///
     /// # Errors

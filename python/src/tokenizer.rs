@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 use crate::errors::exception;
 
 /// A tokenizer.
-#[pyclass(frozen, module = "attentive._attentive")]
-pub(crate) struct Tokenizer(text::Tokenizer);
+#[pyclass(frozen, name = "Tokenizer", module = "attentive._attentive")]
+pub(crate) struct PyTokenizer(text::Tokenizer);
 
-impl Tokenizer {
+impl PyTokenizer {
     pub(crate) fn new(tokenizer: &text::Tokenizer) -> Self {
         Self(tokenizer.clone())
     }
@@ -29,7 +29,7 @@ impl Tokenizer {
 }
 
 #[pymethods]
-impl Tokenizer {
+impl PyTokenizer {
     fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Vec<u32>> {
         self.0.encode(text).map_err(|error| exception(py, &error))
     }

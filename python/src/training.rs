@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use attentive::Error;
-use attentive::config::{Config, Draft};
-use attentive::data::Form;
+use attentive::config::{Config, ConfigDraft};
+use attentive::data::DataKind;
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
 use attentive::train::report::{Event, Observer};
-use attentive::train::{Existing, Given, RunOptions, train_on};
+use attentive::train::{Existing, InMemoryCorpora, RunOptions, train_on};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::choice::unknown;
-use crate::corpus::Lines;
+use crate::corpus::CorpusLines;
 use crate::errors::{exception, in_python};
 use crate::json::json;
-use crate::threads::Threads;
+use crate::threads::ThreadCount;
 use crate::work::{SIGINT, stoppable};
 
 /// Trains as the configuration file `path` says, or the defaults, with `overrides`. The methods `on_step` and
@@ -30,8 +30,8 @@ pub(crate) fn train(
     py: Python<'_>,
     path: Option<PathBuf>,
     mut overrides: Vec<String>,
-    train_data: Option<Lines>,
-    valid_data: Option<Lines>,
+    train_data: Option<CorpusLines>,
+    valid_data: Option<CorpusLines>,
     out: PathBuf,
     existing: &str,
     threads: Option<usize>,
@@ -46,17 +46,17 @@ pub(crate) fn train(
         let existing = policy(existing)?;
         let resumed = (existing == Existing::Resume).then_some(out.as_path());
         let config = config(path.as_deref(), &overrides, resumed)?;
-        Ok((existing, config, Threads::new(threads)?))
+        Ok((existing, config, ThreadCount::new(threads)?))
     };
     let (existing, config, threads) = prepared().map_err(|error| exception(py, &error))?;
     let interrupt = Interrupt::none();
     let mut observer = Watcher { watcher: &watcher, interrupt: &interrupt, failed: None };
     let (outcome, raised) = stoppable(py, threads, &interrupt, || {
-        let items = |lines: Option<Lines>| {
-            let items = lines.map(|lines| lines.items(Form::of(&config)));
+        let items = |lines: Option<CorpusLines>| {
+            let items = lines.map(|lines| lines.items(DataKind::of(&config)));
             items.transpose().map(Option::unwrap_or_default)
         };
-        let given = Given { train: items(train_data)?, valid: items(valid_data)? };
+        let given = InMemoryCorpora { train: items(train_data)?, valid: items(valid_data)? };
         let options =
             RunOptions { out, existing, interrupt: interrupt.clone(), processes: Processes::alone() };
         train_on(&config, given, &options, &mut observer)
@@ -89,8 +89,8 @@ fn policy(name: &str) -> Result<Existing> {
 /// given.
 fn config(path: Option<&Path>, overrides: &[String], resumed: Option<&Path>) -> Result<Config> {
     let draft = match path {
-        Some(path) => Draft::load(path, overrides),
-        None => Draft::parse("", Path::new("config"), overrides),
+        Some(path) => ConfigDraft::load(path, overrides),
+        None => ConfigDraft::parse("", Path::new("config"), overrides),
     }?;
     let known = draft.known(resumed)?;
     draft.resolve(&known)

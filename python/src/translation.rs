@@ -5,15 +5,15 @@ use std::sync::Arc;
 use attentive::decode::{SamplingChanges, SearchChanges};
 use attentive::error::Result;
 use attentive::pipeline::{
-    Alignment, Demands, Pipeline, Place, Prefix, Request, RescoredAnswer, TranslateOptions, Translation,
-    TranslationAnswer, Warning,
+    Alignment, Pipeline, Prefix, Request, RescoredAnswer, SentencePosition, TranslateOptions, Translation,
+    TranslationAnswer, TranslationConstraints, Warning,
 };
 use pyo3::prelude::*;
 
-use crate::glossary::Glossary;
+use crate::glossary::PyGlossary;
 use crate::json::json;
-use crate::model::Model;
-use crate::options::Options;
+use crate::model::PyModel;
+use crate::options::JsonOptions;
 
 /// The prefix of a translation and the phrases that it must contain.
 type Demanded = (String, Vec<String>);
@@ -28,20 +28,20 @@ pub(crate) fn problems(warnings: Vec<Warning>) -> Vec<String> {
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub(crate) fn translate(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     first: usize,
     texts: Vec<String>,
     demands: Option<Vec<Demanded>>,
-    glossary: Option<&Glossary>,
-    search: Options<SearchChanges>,
+    glossary: Option<&PyGlossary>,
+    search: JsonOptions<SearchChanges>,
     batch_size: Option<usize>,
-    sampling: Option<Options<SamplingChanges>>,
+    sampling: Option<JsonOptions<SamplingChanges>>,
     n_best: usize,
     scored: bool,
     aligned: bool,
 ) -> PyResult<String> {
     model.run(py, |pipeline| {
-        let sampling = sampling.map(|Options(sampling)| sampling);
+        let sampling = sampling.map(|JsonOptions(sampling)| sampling);
         let mut options = options(pipeline, search.0, batch_size, sampling, n_best)?;
         if !scored {
             options.search = options.search.unscored();
@@ -49,8 +49,8 @@ pub(crate) fn translate(
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
         let mut found = pipeline.translate_sentences(first, &requests, &options)?;
-        if let Some(Glossary(glossary)) = glossary {
-            let places = (first..).map(|line| Place { line, sentence: 0 });
+        if let Some(PyGlossary(glossary)) = glossary {
+            let places = (first..).map(|line| SentencePosition { line, sentence: 0 });
             let sentences = requests.iter().map(|request| &*request.src).zip(places);
             pipeline.apply_glossary(glossary, sentences, &mut found, &options)?;
         }
@@ -65,7 +65,7 @@ pub(crate) fn translate(
 #[pyfunction]
 pub(crate) fn rescore(
     py: Python<'_>,
-    model: &Model,
+    model: &PyModel,
     first: usize,
     sources: Vec<String>,
     translations: Vec<String>,
@@ -97,7 +97,7 @@ fn requests(texts: Vec<String>, demands: Option<Vec<Demanded>>) -> Vec<Request> 
     };
     let request = |(src, (prefix, phrases)): (String, Demanded)| Request {
         src,
-        demands: Arc::new(Demands { prefix: Prefix::Text(prefix), phrases }),
+        demands: Arc::new(TranslationConstraints { prefix: Prefix::Text(prefix), phrases }),
         place: None,
     };
     texts.into_iter().zip(demands).map(request).collect()

@@ -8,7 +8,7 @@ use attentive::interrupt::Interrupt;
 use pyo3::prelude::*;
 
 use crate::errors::exception;
-use crate::threads::Threads;
+use crate::threads::ThreadCount;
 
 /// The time between two looks for signals.
 const LOOK: Duration = Duration::from_millis(50);
@@ -20,7 +20,7 @@ pub(crate) const SIGINT: u8 = 2;
 /// is interrupted, and the result is this exception.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
-    threads: Threads,
+    threads: ThreadCount,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
     let interrupt = Interrupt::none();
@@ -35,7 +35,7 @@ pub(crate) fn run<T: Send>(
 /// meanwhile, which is returned beside the result.
 pub(crate) fn stoppable<T: Send>(
     py: Python<'_>,
-    threads: Threads,
+    threads: ThreadCount,
     interrupt: &Interrupt,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> (Result<T>, Option<PyErr>) {

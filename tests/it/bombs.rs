@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use attentive::document::{Document, Split, Translated};
+use attentive::document::{Document, Split, TranslatedSegment};
 use attentive::pipeline::Pipeline;
 use attentive::text::Detokenizer;
 
@@ -124,8 +124,10 @@ fn markup_needs_no_more_stack_the_longer_it_is() {
                 continue;
             };
             let segments = document.segments().iter();
-            let same =
-                segments.map(|segment| Translated { text: segment.text.clone(), ..Translated::default() });
+            let same = segments.map(|segment| TranslatedSegment {
+                text: segment.text.clone(),
+                ..TranslatedSegment::default()
+            });
             let out = document.render(&same.collect::<Vec<_>>());
             assert_eq!(out.matches("<a").count(), html.matches("<a").count(), "{shown}");
         }
@@ -141,8 +143,10 @@ fn text_of_one_kind_is_divided() {
         for text in plain(SIZE / 16) {
             let document = Document::text(&text, Split::Sentences, |text| text.len() < 5000);
             let segments = document.segments().iter();
-            let same =
-                segments.map(|segment| Translated { text: segment.text.clone(), ..Translated::default() });
+            let same = segments.map(|segment| TranslatedSegment {
+                text: segment.text.clone(),
+                ..TranslatedSegment::default()
+            });
             assert!(document.render(&same.collect::<Vec<_>>()) == text);
         }
     });

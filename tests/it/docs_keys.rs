@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attentive::Error;
-use attentive::config::{Config, Draft};
+use attentive::config::{Config, ConfigDraft};
 use attentive::server::ServeConfig;
 use toml::Table;
 
@@ -72,7 +72,7 @@ fn refused(text: &str, is_whole: bool) -> Option<String> {
     let result = if is_whole {
         Config::parse(text, path, &[]).map(drop)
     } else {
-        Draft::parse(text, path, &[]).map(drop)
+        ConfigDraft::parse(text, path, &[]).map(drop)
     };
     match result {
         Ok(()) | Err(Error::Io { .. }) => None,
@@ -163,7 +163,7 @@ fn serves(name: &str, value: &str) -> bool {
 fn wrong_training_key(key: &str, value: Option<&str>) -> Option<String> {
     let value = value.filter(|value| !is_placeholder(value));
     let setting = format!("{key}={}", value.unwrap_or("0"));
-    match Draft::parse("", Path::new("my.toml"), &[setting]) {
+    match ConfigDraft::parse("", Path::new("my.toml"), &[setting]) {
         Err(error @ Error::UnknownKey { .. }) => Some(with_hint(&error)),
         Err(error @ Error::Config { .. }) if value.is_some() => Some(with_hint(&error)),
         _ => None,

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use attentive::checkpoint::{self, Run, Stored, TrainingState};
+use attentive::checkpoint::{self, Run, SafetensorsFile, TrainingState};
 use attentive::checkpoint::{History, Metric};
 use attentive::config::Config;
 use attentive::pipeline::Pipeline;
@@ -189,7 +189,7 @@ fn headers_that_exceed_the_file_are_refused() {
         [length(2), b"{}surplus".to_vec()].concat(),
     ] {
         fs::write(&path, bytes).unwrap();
-        let error = Stored::open(&path, None).unwrap_err().to_string();
+        let error = SafetensorsFile::open(&path, None).unwrap_err().to_string();
         assert!(error.contains("not a complete safetensors file"), "{error}");
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use attentive::config::Config;
-use attentive::data::{Form, Item, TagInput, read_given};
+use attentive::data::{DataKind, Item, TagInput, read_given};
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
 use attentive::train::report::Silent;
-use attentive::train::{Existing, Given, RunOptions, Summary, train_on};
+use attentive::train::{Existing, InMemoryCorpora, RunOptions, Summary, train_on};
 
 use crate::run::Folder;
 
@@ -28,7 +28,7 @@ fn config(train: &str, valid: &str, max_steps: u64) -> Config {
     Config::parse(&text, Path::new("given.toml"), &[]).unwrap()
 }
 
-fn run(config: &Config, given: Given, out: &Path, existing: Existing) -> Result<Summary> {
+fn run(config: &Config, given: InMemoryCorpora, out: &Path, existing: Existing) -> Result<Summary> {
     let options = RunOptions {
         out: out.to_path_buf(),
         existing,
@@ -38,9 +38,9 @@ fn run(config: &Config, given: Given, out: &Path, existing: Existing) -> Result<
     train_on(config, given, &options, &mut Silent)
 }
 
-fn pairs() -> Given {
+fn pairs() -> InMemoryCorpora {
     let item = |(src, tgt): &(&str, &str)| Item::Translation { src: (*src).into(), tgt: (*tgt).into() };
-    Given { train: PAIRS.iter().map(item).collect(), valid: PAIRS[..2].iter().map(item).collect() }
+    InMemoryCorpora { train: PAIRS.iter().map(item).collect(), valid: PAIRS[..2].iter().map(item).collect() }
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn lines_in_ram_give_the_weights_of_the_same_lines_in_files() {
     let file = |name| format!("tsv = {:?}", folder.path(name));
     let [in_files, in_ram] = ["files", "ram"].map(|name| folder.path(name));
     let of_files = config(&file("train.tsv"), &file("valid.tsv"), 6);
-    run(&of_files, Given::default(), &in_files, Existing::Refuse).unwrap();
+    run(&of_files, InMemoryCorpora::default(), &in_files, Existing::Refuse).unwrap();
     // The run stops halfway and goes on.
     let of_ram = |max_steps| config("in_memory = 4", "in_memory = 2", max_steps);
     run(&of_ram(3), pairs(), &in_ram, Existing::Refuse).unwrap();
@@ -87,7 +87,7 @@ fn a_run_goes_on_with_the_same_lines_only() {
 #[test]
 fn the_identity_of_lines_depends_on_their_borders() {
     let sum = |items: Vec<Item>| {
-        let corpus = read_given(Form::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
+        let corpus = read_given(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
         corpus.sources()[0].sha256.clone()
     };
     let tagged = |tokens: &[&str], tags: &[&str]| {
@@ -107,6 +107,6 @@ fn a_misfit_is_named_by_its_line() {
         tags: tags.split(' ').map(str::to_owned).collect(),
     };
     let items = vec![tagged("x y"), tagged("x")];
-    let error = read_given(Form::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap_err();
+    let error = read_given(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "line 2 of the given corpus: 1 tag for 2 tokens; expected one each");
 }

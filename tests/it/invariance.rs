@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use attentive::checkpoint::{self, files};
-use attentive::shortlist::{Limits, learn};
+use attentive::shortlist::{ShortlistLimits, learn};
 use serde_json::Value;
 
 use crate::run::{Folder, Outcome, program};
@@ -160,7 +160,7 @@ fn translations_with_a_shortlist_depend_on_the_sentence_alone() {
     let ids = |line: &String| tokenizers.src().encode(line).unwrap();
     let pairs: Vec<_> = lines.iter().map(|line| (ids(line), ids(line))).collect();
     let vocab = tokenizers.tgt().vocab_size();
-    let limits = Limits { per_token: 2, min_probability: 0.0, frequent: 1 };
+    let limits = ShortlistLimits { per_token: 2, min_probability: 0.0, frequent: 1 };
     let end = tokenizers.tgt().special().eos;
     let shortlist = learn(&pairs, [vocab; 2], &[end], limits);
     let mut file = Vec::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use attentive::config::{Config, CorpusFormat, CorpusSource};
-use attentive::data::{self, Form};
+use attentive::data::{self, DataKind};
 use attentive::random::Random;
 use attentive::text::Tokenizers;
 
@@ -77,12 +77,16 @@ fn damaged_corpora_are_refused_or_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let json = [
-        (r#"{"src": "a b\u00e9", "tgt": "c"}"#, Form::Translations),
-        (r#"{"tokens": ["a", "b"], "tags": ["X", "Y"]}"#, Form::TaggedTokens),
-        (r#"{"vectors": [[1, -2.5e3], [0, 1]], "tags": ["X", "Y"]}"#, Form::TaggedVectors(2)),
-        (r#"{"text": "a b", "label": "x"}"#, Form::Labeled),
+        (r#"{"src": "a b\u00e9", "tgt": "c"}"#, DataKind::Translations),
+        (r#"{"tokens": ["a", "b"], "tags": ["X", "Y"]}"#, DataKind::TaggedTokens),
+        (r#"{"vectors": [[1, -2.5e3], [0, 1]], "tags": ["X", "Y"]}"#, DataKind::TaggedVectors(2)),
+        (r#"{"text": "a b", "label": "x"}"#, DataKind::Labeled),
     ];
-    let tsv = [("a b\tc", Form::Translations), ("a b\tX Y", Form::TaggedTokens), ("x\ta b", Form::Labeled)];
+    let tsv = [
+        ("a b\tc", DataKind::Translations),
+        ("a b\tX Y", DataKind::TaggedTokens),
+        ("x\ta b", DataKind::Labeled),
+    ];
     let json = json.map(|(line, form)| (line, form, CorpusSource::file(CorpusFormat::Jsonl, path.clone())));
     let tsv = tsv.map(|(line, form)| (line, form, CorpusSource::file(CorpusFormat::Tsv, path.clone())));
     for (stream, (line, form, source)) in (0..).zip(json.into_iter().chain(tsv)) {
@@ -101,7 +105,7 @@ fn damaged_texts_are_refused_or_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let source = CorpusSource::file(CorpusFormat::Text, path.clone());
-    for (stream, form) in [(20, Form::Lines), (21, Form::Stream)] {
+    for (stream, form) in [(20, DataKind::Lines), (21, DataKind::Stream)] {
         try_all("a b é\n\nc\r\n", stream, |bytes| {
             fs::write(&path, bytes).unwrap();
             let corpus = data::read(&source, form, None, 1, &mut data::unwatched);

@@ -120,3 +120,4 @@ mod special_files;
 mod stored;
 mod support;
 mod transformer_fixture;
+mod type_names;

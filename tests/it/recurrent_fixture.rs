@@ -2,8 +2,8 @@
 //! gradients (`scripts/fixtures/recurrent.py`).
 
 use attentive::architecture::{self, CellKind};
-use attentive::nn::{Construction, Declared, Parameters, Pass, RecurrentEncoder, Sequences};
-use attentive::tape::{Epilogue, Float, Lengths, Map, Param, Value, join, linear, select_rows};
+use attentive::nn::{Construction, ParameterDeclaration, Parameters, Pass, RecurrentEncoder, Sequences};
+use attentive::tape::{AffineMap, Float, Lengths, Param, TapeEpilogue, Value, join, linear, select_rows};
 use safetensors::SafeTensors;
 
 use crate::fixture::{self, assert_close};
@@ -17,7 +17,7 @@ fn check(name: &str, cell: CellKind) {
     let bytes = fixture::read("recurrent");
     let file = SafeTensors::deserialize(&bytes).expect("the fixture is whole");
     let expected = |key: &str| fixture::values(&file, &format!("{name}.{key}"));
-    let stack = architecture::RecurrentEncoder {
+    let stack = architecture::RecurrentEncoderSpec {
         n_layers: LAYERS,
         d_in: D_IN,
         d_hidden: D_HIDDEN,
@@ -25,7 +25,7 @@ fn check(name: &str, cell: CellKind) {
         bidirectional: true,
         dropout: 0.0,
     };
-    let mut values = |declared: &Declared| {
+    let mut values = |declared: &ParameterDeclaration| {
         let key = format!("weights.{}", declared.name);
         let stored = file.tensor(&format!("{name}.{key}")).expect("the fixture has it");
         assert_eq!(stored.shape(), declared.shape);
@@ -49,8 +49,8 @@ fn check(name: &str, cell: CellKind) {
     let results = join(results.iter().map(row).collect());
     let weight = Value::new([expected("a"), expected("b")].concat(), results.shape());
     let bias = None;
-    let map = Map { weight, bias };
-    let loss = linear(results, vec![map], Epilogue::plain(Float::F32));
+    let map = AffineMap { weight, bias };
+    let loss = linear(results, vec![map], TapeEpilogue::plain(Float::F32));
     let mut gradients = loss.backward();
     let slope = gradients.take(&x);
     assert_close("gradient of x", &slope.values(), &expected("x_gradient"), 1e-5);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use attentive::server::{Direction, Language, ServeConfig, ServedModel, Server};
+use attentive::server::{Language, ServeConfig, ServedModel, Server, TranslationDirection};
 use serde_json::{Value, json};
 
 use crate::run::Folder;
@@ -219,7 +219,7 @@ fn multilingual() -> Folder {
 fn with_pair(folder: &Folder, model: &str, source: &str, target: &str) -> ServeConfig {
     let language = |code: &str| code.parse::<Language>().unwrap();
     let mut served = ServedModel::new("m", folder.path(model));
-    served.direction = Some(Direction { source: language(source), target: language(target) });
+    served.direction = Some(TranslationDirection { source: language(source), target: language(target) });
     ServeConfig { models: vec![served], listen: "127.0.0.1:0".into(), threads: 1, ..config() }
 }
 

@@ -10,7 +10,7 @@ use super::RotaryScaling;
 /// Multi-head attention (*Attention Is All You Need*, section 3.2.2), with grouped keys and values if
 /// `n_kv_heads` is below `n_heads` (Ainslie et al. 2023).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attention {
+pub struct AttentionSpec {
     /// Number of query heads.
     pub n_heads: usize,
     /// Number of key and value heads; divides `n_heads`.
@@ -49,7 +49,7 @@ pub enum RelativePositions {
     },
 }
 
-impl Attention {
+impl AttentionSpec {
     /// Returns the factor of the scores.
     pub fn scale(&self) -> f32 {
         match self.scale {

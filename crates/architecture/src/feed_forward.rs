@@ -5,7 +5,7 @@ use super::ActivationKind;
 /// A position-wise feed-forward network (*Attention Is All You Need*, equation 2), gated as in Shazeer (2020)
 /// if `gated`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FeedForward {
+pub struct FeedForwardSpec {
     /// Width of the inner layer.
     pub d_ff: usize,
     /// The activation function.

@@ -1,19 +1,19 @@
 //! The head of a model, which makes predictions from the last layer.
 
-use super::{ActivationKind, LabelLayer, Norm, Pooling};
+use super::{ActivationKind, LabelLayer, NormSpec, Pooling};
 
 /// The part of a model that turns the last layer into predictions.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Head {
+pub enum HeadSpec {
     /// A distribution over tokens at every position.
-    Vocabulary(Vocabulary),
+    Vocabulary(VocabularySpec),
     /// A label for every position of the encoder.
-    Positions(Labels),
+    Positions(LabelsSpec),
     /// A label for the whole sequence, from one vector of the encoder.
     Sequence {
         /// Reduction of the sequence to that vector.
         pooling: Pooling,
-        labels: Labels,
+        labels: LabelsSpec,
     },
     /// No prediction: a vector for the whole sequence.
     Vector {
@@ -28,11 +28,11 @@ pub enum Head {
 
 /// The output projection.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vocabulary {
+pub struct VocabularySpec {
     /// Number of tokens.
     pub size: usize,
     /// The layer before the projection, in masked language models.
-    pub transform: Option<Transform>,
+    pub transform: Option<TransformSpec>,
     /// Width of the last layer.
     pub d_model: usize,
     /// True if the projection's matrix is the target embeddings (Press and Wolf 2017).
@@ -45,17 +45,17 @@ pub struct Vocabulary {
 
 /// norm(activation(Wx + b)): the first part of BERT's head of masked language models (Devlin et al. 2019).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Transform {
+pub struct TransformSpec {
     /// Width of input and output.
     pub d: usize,
     /// Activation function.
     pub activation: ActivationKind,
-    pub norm: Norm,
+    pub norm: NormSpec,
 }
 
 /// A linear classifier, possibly behind another layer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Labels {
+pub struct LabelsSpec {
     /// Number of labels, including the special tokens of their vocabulary.
     pub size: usize,
     /// Width of the input.
@@ -66,7 +66,7 @@ pub struct Labels {
     pub dropout: f64,
 }
 
-impl Head {
+impl HeadSpec {
     /// Returns the number of tokens or labels.
     pub fn n_classes(&self) -> usize {
         match self {

@@ -1,10 +1,10 @@
 //! The input of a stack.
 
-use super::Norm;
+use super::NormSpec;
 
 /// The vectors that a stack reads, one for each position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Input {
+pub struct InputSpec {
     /// Content of a position.
     pub items: Items,
     /// Width of the vectors.
@@ -12,7 +12,7 @@ pub struct Input {
     /// Positional vectors, added to the items.
     pub positions: AddedPositions,
     /// Norm applied to the sum.
-    pub norm: Option<Norm>,
+    pub norm: Option<NormSpec>,
     /// Dropout on the sum; never on [`Items::Vectors`].
     pub dropout: f64,
 }

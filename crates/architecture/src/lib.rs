@@ -15,7 +15,7 @@ mod rotary;
 mod tokens;
 mod transformer;
 
-pub use attention::{Attention, RelativePositions, bucket, earlier_bucket};
+pub use attention::{AttentionSpec, RelativePositions, bucket, earlier_bucket};
 pub use attentive_base::body::Body;
 pub use attentive_kernels::nonlinearity::ActivationKind;
 pub use attentive_kernels::norm::NormKind;
@@ -23,11 +23,11 @@ pub use attentive_kernels::recurrent::CellKind;
 pub use choices::{
     AttentionKind, DropoutPosition, Init, LabelLayer, NormPosition, Pooling, Positions, TieEmbeddings,
 };
-pub use feed_forward::FeedForward;
-pub use head::{Head, Labels, Transform, Vocabulary};
-pub use input::{AddedPositions, Input, Items, Sinusoids};
-pub use norm::Norm;
-pub use recurrent::{InitialState, RecurrentDecoder, RecurrentEncoder};
+pub use feed_forward::FeedForwardSpec;
+pub use head::{HeadSpec, LabelsSpec, TransformSpec, VocabularySpec};
+pub use input::{AddedPositions, InputSpec, Items, Sinusoids};
+pub use norm::NormSpec;
+pub use recurrent::{InitialState, RecurrentDecoderSpec, RecurrentEncoderSpec};
 pub use rotary::{RotaryScaling, RotaryScalingKind};
 pub use tokens::TokenContract;
 pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
@@ -36,36 +36,36 @@ pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
     /// The encoder, the decoder, or both.
-    pub body: Body<Stack<Encoder>, Stack<Decoder>>,
+    pub body: Body<StackSpec<EncoderSpec>, StackSpec<DecoderSpec>>,
     /// The layer that makes predictions from the last layer of the stacks.
-    pub head: Head,
+    pub head: HeadSpec,
     /// The longest sequence that the model accepts, in tokens.
     pub max_len: usize,
 }
 
 /// Layers, and the input that they read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stack<T> {
-    pub input: Input,
+pub struct StackSpec<T> {
+    pub input: InputSpec,
     pub layers: T,
 }
 
 /// A stack that reads a whole sequence.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Encoder {
+pub enum EncoderSpec {
     /// Self-attention in every layer.
     Transformer(TransformerStack),
     /// Recurrent layers.
-    Recurrent(RecurrentEncoder),
+    Recurrent(RecurrentEncoderSpec),
 }
 
 /// A stack in which each position sees itself, earlier positions and, with an encoder, the memory.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decoder {
+pub enum DecoderSpec {
     /// Causal self-attention, or a recurrent cell in its place, and cross-attention.
     Transformer(TransformerStack),
     /// Recurrent layers with or without attention.
-    Recurrent(RecurrentDecoder),
+    Recurrent(RecurrentDecoderSpec),
 }
 
 /// The task of a model.
@@ -103,37 +103,37 @@ impl Architecture {
     /// Returns the task of the model.
     pub fn task(&self) -> Task {
         match (&self.head, &self.body) {
-            (Head::Positions(_), _) => Task::Tag,
-            (Head::Sequence { .. }, _) => Task::Classify,
-            (Head::Vector { .. }, _) => Task::Embed,
-            (Head::Vocabulary(_), Body::EncoderDecoder(..)) => Task::Translate,
-            (Head::Vocabulary(_), Body::Decoder(_)) => Task::Generate,
-            (Head::Vocabulary(_), Body::Encoder(_)) => Task::Fill,
+            (HeadSpec::Positions(_), _) => Task::Tag,
+            (HeadSpec::Sequence { .. }, _) => Task::Classify,
+            (HeadSpec::Vector { .. }, _) => Task::Embed,
+            (HeadSpec::Vocabulary(_), Body::EncoderDecoder(..)) => Task::Translate,
+            (HeadSpec::Vocabulary(_), Body::Decoder(_)) => Task::Generate,
+            (HeadSpec::Vocabulary(_), Body::Encoder(_)) => Task::Fill,
         }
     }
 
     /// Returns the encoder's layers, if there is one.
-    pub fn encoder(&self) -> Option<&Encoder> {
+    pub fn encoder(&self) -> Option<&EncoderSpec> {
         self.body.encoder().map(|stack| &stack.layers)
     }
 
     /// Returns the decoder's layers, if there is one.
-    pub fn decoder(&self) -> Option<&Decoder> {
+    pub fn decoder(&self) -> Option<&DecoderSpec> {
         self.body.decoder().map(|stack| &stack.layers)
     }
 
     /// Returns the encoder's input, if there is an encoder.
-    pub fn src(&self) -> Option<&Input> {
+    pub fn src(&self) -> Option<&InputSpec> {
         self.body.encoder().map(|stack| &stack.input)
     }
 
     /// Returns the decoder's input, if there is a decoder.
-    pub fn tgt(&self) -> Option<&Input> {
+    pub fn tgt(&self) -> Option<&InputSpec> {
         self.body.decoder().map(|stack| &stack.input)
     }
 
     /// Returns the encoder's input with its name `src`, or else the decoder's with its name `tgt`.
-    pub fn first_input(&self) -> (&'static str, &Input) {
+    pub fn first_input(&self) -> (&'static str, &InputSpec) {
         match &self.body {
             Body::Encoder(encoder) | Body::EncoderDecoder(encoder, _) => ("src", &encoder.input),
             Body::Decoder(decoder) => ("tgt", &decoder.input),
@@ -143,8 +143,8 @@ impl Architecture {
     /// True if the decoder attends to the memory.
     pub fn has_cross_attention(&self) -> bool {
         match self.decoder() {
-            Some(Decoder::Transformer(stack)) => stack.cross.is_some(),
-            Some(Decoder::Recurrent(stack)) => stack.attention != AttentionKind::None,
+            Some(DecoderSpec::Transformer(stack)) => stack.cross.is_some(),
+            Some(DecoderSpec::Recurrent(stack)) => stack.attention != AttentionKind::None,
             None => false,
         }
     }
@@ -162,21 +162,21 @@ impl Architecture {
             columns.saturating_mul(len).saturating_mul(stack.n_layers)
         };
         let encoder = match self.encoder() {
-            Some(Encoder::Transformer(stack)) => of_stack(stack, src_len),
-            Some(Encoder::Recurrent(_)) | None => 0,
+            Some(EncoderSpec::Transformer(stack)) => of_stack(stack, src_len),
+            Some(EncoderSpec::Recurrent(_)) | None => 0,
         };
         let decoder = match self.decoder() {
-            Some(Decoder::Transformer(stack)) => of_stack(stack, tgt_len),
-            Some(Decoder::Recurrent(stack)) if stack.attention != AttentionKind::None => {
+            Some(DecoderSpec::Transformer(stack)) => of_stack(stack, tgt_len),
+            Some(DecoderSpec::Recurrent(stack)) if stack.attention != AttentionKind::None => {
                 src_len.saturating_mul(tgt_len)
             }
-            Some(Decoder::Recurrent(_)) | None => 0,
+            Some(DecoderSpec::Recurrent(_)) | None => 0,
         };
         encoder.saturating_add(decoder)
     }
 }
 
-impl Encoder {
+impl EncoderSpec {
     /// Returns the width of the encoder's output.
     pub fn d_out(&self) -> usize {
         match self {

@@ -4,7 +4,7 @@ use super::{AttentionKind, CellKind};
 
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecurrentEncoder {
+pub struct RecurrentEncoderSpec {
     pub n_layers: usize,
     /// Width of the first layer's input.
     pub d_in: usize,
@@ -20,7 +20,7 @@ pub struct RecurrentEncoder {
 /// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention,
 /// the context c. Without a readout, t = s.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RecurrentDecoder {
+pub struct RecurrentDecoderSpec {
     pub n_layers: usize,
     /// Width of the first layer's input and of the readout.
     pub d_model: usize,
@@ -48,7 +48,7 @@ pub enum InitialState {
     Encoder,
 }
 
-impl RecurrentDecoder {
+impl RecurrentDecoderSpec {
     /// Returns the width of the readout's input.
     pub fn d_read(&self) -> usize {
         match self.attention {

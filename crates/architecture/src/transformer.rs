@@ -1,6 +1,6 @@
 //! Transformer stacks.
 
-use super::{Attention, CellKind, DropoutPosition, FeedForward, Norm, NormPosition};
+use super::{AttentionSpec, CellKind, DropoutPosition, FeedForwardSpec, NormPosition, NormSpec};
 
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
 #[derive(Clone, Debug, PartialEq)]
@@ -13,9 +13,9 @@ pub struct TransformerStack {
     /// Attention to the memory, in decoders.
     pub cross: Option<CrossAttention>,
     /// The sublayer that is applied to each position separately.
-    pub feed_forward: FeedForward,
+    pub feed_forward: FeedForwardSpec,
     /// The norm of every sublayer.
-    pub norm: Norm,
+    pub norm: NormSpec,
     /// Position of the norm around a sublayer.
     pub norm_position: NormPosition,
     /// Dropout around each sublayer.
@@ -30,7 +30,7 @@ pub struct TransformerStack {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelfMixing {
     /// Self-attention.
-    Attention(Attention),
+    Attention(AttentionSpec),
     /// A recurrent cell in place of causal self-attention, such as the SSRU of Kim et al. (2019).
     Recurrent(CellKind),
 }
@@ -39,7 +39,7 @@ pub enum SelfMixing {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossAttention {
     /// Heads and scores.
-    pub attention: Attention,
+    pub attention: AttentionSpec,
     /// Width of the memory.
     pub d_memory: usize,
 }

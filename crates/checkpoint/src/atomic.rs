@@ -11,7 +11,7 @@ use attentive_base::error::{Error, Result};
 const TEMPORARY: &str = ".tmp-";
 
 /// The content of a file: a function that writes it to the given path.
-pub type Content<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
+pub type ContentWriter<'a> = dyn Fn(&Path) -> io::Result<()> + 'a;
 
 /// Writes `path` so that at any instant it holds either the old or the new content.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
@@ -19,7 +19,7 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Like [`write_file`], for content that is never held in RAM as a whole.
-pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
+pub fn write_with(path: &Path, content: &ContentWriter<'_>) -> Result<()> {
     let temporary = temporary(path);
     let outcome = write_synced(&temporary, content)
         .and_then(|()| fs::rename(&temporary, path))
@@ -32,7 +32,7 @@ pub fn write_with(path: &Path, content: &Content<'_>) -> Result<()> {
 }
 
 /// Writes the folder `path`, which must not exist, so that it appears with all `files` or not at all.
-pub fn write_folder(path: &Path, files: &[(&str, &Content<'_>)]) -> Result<()> {
+pub fn write_folder(path: &Path, files: &[(&str, &ContentWriter<'_>)]) -> Result<()> {
     let temporary = temporary(path);
     let outcome = remove_if_there(&temporary)
         .and_then(|()| fs::create_dir_all(&temporary))
@@ -75,7 +75,7 @@ pub(super) fn temporary(path: &Path) -> PathBuf {
 }
 
 /// Writes a file and waits until it is on disk.
-pub(super) fn write_synced(path: &Path, content: &Content<'_>) -> io::Result<()> {
+pub(super) fn write_synced(path: &Path, content: &ContentWriter<'_>) -> io::Result<()> {
     content(path)?;
     File::options().write(true).open(path)?.sync_all()
 }
@@ -134,7 +134,7 @@ mod tests {
         // Leftovers of a killed process under the temporary name do not end up in the new folder.
         fs::create_dir(folder.path().join(".tmp-step-1")).expect("create");
         fs::write(folder.path().join(".tmp-step-1/c"), b"old").expect("write");
-        let files: [(&str, &Content<'_>); 2] =
+        let files: [(&str, &ContentWriter<'_>); 2] =
             [("a", &|path| fs::write(path, b"1")), ("b", &|path| fs::write(path, b"2"))];
         write_folder(&path, &files).expect("write");
         assert_eq!(fs::read(path.join("b")).expect("read"), b"2");

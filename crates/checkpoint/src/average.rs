@@ -13,7 +13,7 @@ use super::{
 
 /// The checkpoints to average.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Averaged {
+pub enum AverageSelection {
     /// This many of the latest checkpoints.
     Last(usize),
     /// These checkpoints.
@@ -26,7 +26,7 @@ pub enum Averaged {
 /// # Errors
 /// Fails if the run does not have a chosen checkpoint, if one is chosen twice or damaged, if none is chosen,
 /// or if `out` exists or another process is writing it.
-pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
+pub fn average(run: &Path, which: &AverageSelection, out: &Path) -> Result<Vec<u64>> {
     if out.exists() {
         return Err(Error::usage(
             format!("`{}` already exists", out.display()),
@@ -37,11 +37,11 @@ pub fn average(run: &Path, which: &Averaged, out: &Path) -> Result<Vec<u64>> {
     let (config, tokenizers) = load_recipe(run)?;
     let checkpoints = Run::new(run);
     let steps = match which {
-        Averaged::Last(last) => checkpoints.latest(*last)?,
-        Averaged::These(choices) => checkpoints.these(choices)?,
+        AverageSelection::Last(last) => checkpoints.latest(*last)?,
+        AverageSelection::These(choices) => checkpoints.these(choices)?,
     };
     let mean = checkpoints.mean_of(steps, &architecture(&config, &tokenizers))?;
-    let others: [(&str, &atomic::Content<'_>); 1] =
+    let others: [(&str, &atomic::ContentWriter<'_>); 1] =
         [(files::WEIGHTS, &|path| weights::write(path, &mean.weights))];
     let provenance = || mean.provenance.clone();
     write_model(out, &config, &tokenizers, &others, &provenance)?;

@@ -19,7 +19,7 @@ pub(super) const ALIGNMENT: usize = 64;
 pub(super) const LENGTH_BYTES: usize = 8;
 
 /// One tensor of a file.
-pub(super) struct Tensor<'a> {
+pub(super) struct RawTensor<'a> {
     pub(super) name: String,
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,
@@ -27,10 +27,10 @@ pub(super) struct Tensor<'a> {
 }
 
 /// The type and shape of each tensor, and its byte range in the file.
-pub(super) type Tensors = HashMap<String, (TensorInfo, Range<usize>)>;
+pub(super) type TensorIndex = HashMap<String, (TensorInfo, Range<usize>)>;
 
 /// Writes a file of the format called `format` with these tensors, in this order.
-pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(format: &str, tensors: &[RawTensor<'_>], out: &mut dyn Write) -> io::Result<()> {
     let mut checksum = crc32fast::Hasher::new();
     tensors.iter().for_each(|tensor| checksum.update(tensor.bytes));
     let mut end = 0;
@@ -56,7 +56,7 @@ pub(super) fn write(format: &str, tensors: &[Tensor<'_>], out: &mut dyn Write) -
 ///
 /// # Errors
 /// Describes the problem if the file is truncated, damaged or of another format.
-pub(super) fn read(format: &str, file: &[u8]) -> Result<Tensors, String> {
+pub(super) fn read(format: &str, file: &[u8]) -> Result<TensorIndex, String> {
     let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
     let (header, metadata) =
         try_contain(read).map_err(|problem| format!("not a complete safetensors file: {problem}"))?;

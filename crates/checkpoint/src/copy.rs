@@ -6,7 +6,7 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 
-use super::atomic::Content;
+use super::atomic::ContentWriter;
 use super::{LoadedModel, LoadedWeights, Provenance, files, load, weights, write_model, write_shortlist};
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new
@@ -42,7 +42,7 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
     };
     let report = model.join(files::REPORT);
     let copy_report = |path: &Path| fs::copy(&report, path).map(drop);
-    let mut others: Vec<(&str, &Content<'_>)> = vec![(name, &write_weights)];
+    let mut others: Vec<(&str, &ContentWriter<'_>)> = vec![(name, &write_weights)];
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }

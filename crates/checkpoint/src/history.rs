@@ -20,7 +20,7 @@ pub struct History {
 
 /// The cost of training up to an update.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Training {
+pub struct TrainingCost {
     /// Updates up to that point.
     pub steps: u64,
     /// Updates of the whole run so far.
@@ -132,7 +132,7 @@ impl History {
     }
 
     /// Returns the cost of training up to update `last`; `None` if no update up to there was logged.
-    pub fn training(&self, last: u64) -> Option<Training> {
+    pub fn training(&self, last: u64) -> Option<TrainingCost> {
         let number = |entry: &Entry, key: &str| entry.values.get(key)?.as_f64();
         let updates = self.updates.iter().filter(|entry| entry.step <= last);
         let timed = updates.filter_map(|entry| {
@@ -147,7 +147,7 @@ impl History {
         let (tokens, seconds, logged) = timed.fold((0.0, 0.0, 0.0), add);
         let run_steps = self.last_step();
         let steps = last.min(run_steps);
-        (seconds > 0.0).then(|| Training {
+        (seconds > 0.0).then(|| TrainingCost {
             steps,
             run_steps,
             seconds: steps as f64 * seconds / logged,

@@ -5,7 +5,7 @@
 //!   config.toml          the resolved configuration
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
-//!   packed.safetensors   instead of model.safetensors in a quantized model: see `Packed`
+//!   packed.safetensors   instead of model.safetensors in a quantized model: see `QuantizedWeights`
 //!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
 //!   metrics.jsonl        log of training
@@ -41,20 +41,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-pub use average::{Averaged, Mean, average};
+pub use average::{AverageSelection, Mean, average};
 pub use choice::{Checkpoints, Choice};
 pub use copy::copy;
-pub use history::{History, Metric, Training};
+pub use history::{History, Metric, TrainingCost};
 pub use lock::{LOCK, Lock};
 pub use mapped::MappedWeights;
-pub use packed::{Packed, PackedFile, write as write_packed};
-pub use provenance::{DataFile, Imported, Origin, Provenance, RecordedScore};
-pub use recovery::Start;
-pub use run::{Products, Run, Snapshot, TrainingState};
+pub use packed::{PackedFile, QuantizedWeights, write as write_packed};
+pub use provenance::{DataFile, Imported, ParentModel, Provenance, RecordedScore};
+pub use recovery::ResumePoint;
+pub use run::{MatmulBackend, Run, Snapshot, TrainingState};
 pub use served::finish_replacing;
 pub use shortlist::write as write_shortlist;
-pub use stored::Stored;
-pub use unread::{DenseFile, Unread};
+pub use stored::SafetensorsFile;
+pub use unread::{DenseFile, UnreadWeights};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
@@ -87,7 +87,7 @@ pub enum LoadedWeights {
     /// In `f32`, as training wrote them.
     Dense(Vec<Parameter>),
     /// Quantized.
-    Packed(Packed),
+    Packed(QuantizedWeights),
 }
 
 /// Loads the model directory `dir`, or the checkpoint in the folder `dir` of a run.
@@ -104,14 +104,17 @@ pub fn load(dir: &Path) -> Result<LoadedModel> {
 ///
 /// # Errors
 /// The errors of [`load`] and of `read`.
-pub fn load_as<W>(dir: &Path, read: impl Fn(&Architecture, Unread) -> Result<W>) -> Result<LoadedModel<W>> {
+pub fn load_as<W>(
+    dir: &Path,
+    read: impl Fn(&Architecture, UnreadWeights) -> Result<W>,
+) -> Result<LoadedModel<W>> {
     require_model(dir)?;
     let (provenance, loaded) = match packed_file(dir) {
         Some(path) => {
             let recipe = Recipe::load(dir)?;
             let provenance = read_json(&dir.join(files::PROVENANCE))?;
-            let packed = Packed::open(&path, &recipe.architecture)?;
-            let weights = read(&recipe.architecture, Unread::Packed(packed))?;
+            let packed = QuantizedWeights::open(&path, &recipe.architecture)?;
+            let weights = read(&recipe.architecture, UnreadWeights::Packed(packed))?;
             (provenance, (recipe, weights))
         }
         None => served::read(dir, |mut stored| {
@@ -119,7 +122,7 @@ pub fn load_as<W>(dir: &Path, read: impl Fn(&Architecture, Unread) -> Result<W>)
             stored.begin_checksum()?;
             let recipe = Recipe::load(dir)?;
             let file = DenseFile::new(stored, &shapes(&recipe.architecture))?;
-            let weights = read(&recipe.architecture, Unread::Dense(file))?;
+            let weights = read(&recipe.architecture, UnreadWeights::Dense(file))?;
             Ok((recipe, weights))
         })
         // Whoever writes a configuration wants to know what is wrong with it first.
@@ -205,7 +208,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
     let (provenance, precision) = match packed_file(dir) {
         Some(path) => {
             let provenance = read_json(&dir.join(files::PROVENANCE))?;
-            (provenance, Packed::open(&path, &architecture)?.precision())
+            (provenance, QuantizedWeights::open(&path, &architecture)?.precision())
         }
         None => {
             let expected = shapes(&architecture);
@@ -359,7 +362,7 @@ pub fn write_model(
     dir: &Path,
     config: &Config,
     tokenizers: &Tokenizers,
-    others: &[(&str, &atomic::Content<'_>)],
+    others: &[(&str, &atomic::ContentWriter<'_>)],
     provenance: &dyn Fn() -> Provenance,
 ) -> Result<()> {
     let write_provenance = |path: &Path| {
@@ -368,23 +371,23 @@ pub fn write_model(
         let json = to_json(&provenance).map_err(io::Error::other)?;
         fs::write(path, json)
     };
-    let provenance: (&str, &atomic::Content<'_>) = (files::PROVENANCE, &write_provenance);
+    let provenance: (&str, &atomic::ContentWriter<'_>) = (files::PROVENANCE, &write_provenance);
     let recipe = recipe_files(config, tokenizers);
-    let recipe: Vec<(&str, Box<atomic::Content<'_>>)> = (recipe.iter())
+    let recipe: Vec<(&str, Box<atomic::ContentWriter<'_>>)> = (recipe.iter())
         .map(|(name, content)| {
             let write = move |path: &Path| fs::write(path, content);
-            (*name, Box::new(write) as Box<atomic::Content<'_>>)
+            (*name, Box::new(write) as Box<atomic::ContentWriter<'_>>)
         })
         .collect();
     let recipe = recipe.iter().map(|(name, write)| (*name, &**write));
-    let files: Vec<(&str, &atomic::Content<'_>)> =
+    let files: Vec<(&str, &atomic::ContentWriter<'_>)> =
         recipe.chain(others.iter().copied()).chain([provenance]).collect();
     write_folder(dir, &files)
 }
 
 /// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not
 /// at all.
-pub fn write_folder(dir: &Path, files: &[(&str, &atomic::Content<'_>)]) -> Result<()> {
+pub fn write_folder(dir: &Path, files: &[(&str, &atomic::ContentWriter<'_>)]) -> Result<()> {
     let temporary = atomic::temporary(dir);
     let _lock = Lock::by_file(&temporary.with_added_extension("lock"), dir)?;
     atomic::write_folder(dir, files)

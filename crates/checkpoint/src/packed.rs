@@ -19,23 +19,23 @@ use attentive_kernels::packed::PackedWeight;
 use attentive_model::engine::{Engine, Matrix, Places, Precision, Weight, Weights};
 use safetensors::tensor::Dtype;
 
-use super::checked::{self, Tensor, Tensors};
+use super::checked::{self, RawTensor, TensorIndex};
 
 const FORMAT: &str = "attentive packed 1";
 
 /// Writes the weights of `engine`, which are not `f32`.
 pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
-    let mut tensors: Vec<Tensor<'_>> = engine.weights().iter().flat_map(tensors_of).collect();
+    let mut tensors: Vec<RawTensor<'_>> = engine.weights().iter().flat_map(tensors_of).collect();
     // Packed values come first, since they are whole lines of 64 bytes.
     tensors.sort_by(|a, b| {
-        let key = |tensor: &Tensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
+        let key = |tensor: &RawTensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
         key(a).cmp(&key(b))
     });
     checked::write(FORMAT, &tensors, out)
 }
 
-fn tensors_of((name, weight): &(String, Weight)) -> Vec<Tensor<'_>> {
-    let tensor = |name: String, dtype, shape, bytes| Tensor { name, dtype, shape, bytes };
+fn tensors_of((name, weight): &(String, Weight)) -> Vec<RawTensor<'_>> {
+    let tensor = |name: String, dtype, shape, bytes| RawTensor { name, dtype, shape, bytes };
     match weight {
         Weight::Vector(values) => {
             let bytes = bytemuck::cast_slice(values);
@@ -67,10 +67,10 @@ fn packed_shape(n: usize, k: usize, each: usize) -> Vec<usize> {
 
 /// An open file of quantized weights that fits an architecture.
 #[derive(Debug)]
-pub struct Packed {
+pub struct QuantizedWeights {
     file: Arc<Mapped>,
     precision: Precision,
-    parameters: HashMap<String, Found>,
+    parameters: HashMap<String, PackedParameter>,
 }
 
 /// The file of the weights with which a model computes. Nobody may change it meanwhile; replacing it by
@@ -94,13 +94,13 @@ impl PackedFile {
 
 /// A parameter in the file.
 #[derive(Debug)]
-enum Found {
+enum PackedParameter {
     Matrix(Arc<Matrix>),
     /// Numbers in `f32`, and their shape.
     Numbers(Range<usize>, Vec<usize>),
 }
 
-impl Packed {
+impl QuantizedWeights {
     /// Opens the file `path` with the weights of `architecture`, and compares its checksum.
     ///
     /// # Errors
@@ -131,12 +131,16 @@ impl Packed {
     }
 
     /// Takes the parameters with these names and shapes from `tensors`, which must hold nothing else.
-    fn of(file: Arc<Mapped>, mut tensors: Tensors, shapes: &[(String, Vec<usize>)]) -> Result<Self, String> {
+    fn of(
+        file: Arc<Mapped>,
+        mut tensors: TensorIndex,
+        shapes: &[(String, Vec<usize>)],
+    ) -> Result<Self, String> {
         let mut precision = None;
         let mut parameters = HashMap::new();
         for (name, shape) in shapes {
             let found = take(&mut tensors, &file, name, shape)?;
-            if let Found::Matrix(matrix) = &found {
+            if let PackedParameter::Matrix(matrix) = &found {
                 let of_matrix = matrix.precision();
                 let other = precision.replace(of_matrix);
                 if other.is_some_and(|other| other != of_matrix) {
@@ -158,14 +162,19 @@ impl Packed {
 }
 
 /// Moves the parameter `name` out of `tensors`.
-fn take(tensors: &mut Tensors, file: &Arc<Mapped>, name: &str, shape: &[usize]) -> Result<Found, String> {
+fn take(
+    tensors: &mut TensorIndex,
+    file: &Arc<Mapped>,
+    name: &str,
+    shape: &[usize],
+) -> Result<PackedParameter, String> {
     let Some((info, place)) = tensors.remove(name) else {
         return Err(format!("parameter `{name}` {shape:?} is missing"));
     };
     let len: usize = shape.iter().product();
     let places = match (info.dtype, shape) {
         (Dtype::F32, _) if info.shape == [len] => {
-            return Ok(Found::Numbers(place, shape.to_vec()));
+            return Ok(PackedParameter::Numbers(place, shape.to_vec()));
         }
         (Dtype::BF16, &[n, k]) if info.shape == packed_shape(n, k, 2) => Places::Bf16(place),
         (Dtype::I8, &[n, k]) if info.shape == packed_shape(n, k, 4) => {
@@ -187,19 +196,19 @@ fn take(tensors: &mut Tensors, file: &Arc<Mapped>, name: &str, shape: &[usize]) 
         }
     };
     Matrix::mapped(file.clone(), [shape[0], shape[1]], places)
-        .map(|matrix| Found::Matrix(Arc::new(matrix)))
+        .map(|matrix| PackedParameter::Matrix(Arc::new(matrix)))
         .map_err(|error| format!("parameter `{name}`: {error}"))
 }
 
-impl Weights for &Packed {
+impl Weights for &QuantizedWeights {
     fn precision(&self) -> Precision {
         self.precision
     }
 
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
         match &self.parameters[name] {
-            Found::Matrix(matrix) => Arc::clone(matrix),
-            Found::Numbers(place, shape) => {
+            PackedParameter::Matrix(matrix) => Arc::clone(matrix),
+            PackedParameter::Numbers(place, shape) => {
                 let values = self.numbers(place);
                 Arc::new(Matrix::new(self.precision, &values, shape[0], shape[1]))
             }
@@ -208,8 +217,8 @@ impl Weights for &Packed {
 
     fn vector(&mut self, name: &str) -> Vec<f32> {
         match &self.parameters[name] {
-            Found::Matrix(matrix) => matrix.unpacked(),
-            Found::Numbers(place, _) => self.numbers(place),
+            PackedParameter::Matrix(matrix) => matrix.unpacked(),
+            PackedParameter::Numbers(place, _) => self.numbers(place),
         }
     }
 }

@@ -18,7 +18,7 @@ pub struct Provenance {
     pub averaged_steps: Vec<u64>,
     /// The model from which training started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Origin>,
+    pub from: Option<ParentModel>,
     /// The model of another tool that was imported, unless it was trained since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
@@ -34,7 +34,7 @@ pub struct Provenance {
 
 /// A model from which another one was trained, as it was at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct ParentModel {
     /// Its configured directory.
     pub path: String,
     /// SHA-256 of its weights (hexadecimal), if its provenance has it.

@@ -9,11 +9,11 @@ use attentive_base::regular_file;
 
 use super::run::{OPTIMIZER, STATE};
 use super::stored::check_sha256;
-use super::{Provenance, Run, Stored, TrainingState, files, read_json, served, weights};
+use super::{Provenance, Run, SafetensorsFile, TrainingState, files, read_json, served, weights};
 
 /// The checkpoint to resume from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct ResumePoint {
     /// Its update.
     pub step: u64,
     /// The problem with a later checkpoint, or with the pointer to it, if this is not the latest one saved.
@@ -26,13 +26,13 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::Model`] if there are checkpoints but none is intact.
-    pub fn start(&self) -> Result<Option<Start>> {
+    pub fn start(&self) -> Result<Option<ResumePoint>> {
         let mut steps = self.folders()?;
         let last = self.last();
         let problem = match &last {
             Ok(Some(step)) => match self.check(*step) {
                 Ok(()) => {
-                    return Ok(Some(Start { step: *step, warning: None }));
+                    return Ok(Some(ResumePoint { step: *step, warning: None }));
                 }
                 Err(error) => error.to_string(),
             },
@@ -52,7 +52,7 @@ impl Run {
                 hint: Some("start the run again".into()),
             });
         };
-        Ok(Some(Start {
+        Ok(Some(ResumePoint {
             step,
             warning: Some(format!("{problem}; resuming from the newest intact checkpoint, of update {step}")),
         }))
@@ -64,7 +64,7 @@ impl Run {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
         for name in [files::WEIGHTS, OPTIMIZER] {
-            let stored = Stored::open(&folder.join(name), provenance.sha256_of(name))?;
+            let stored = SafetensorsFile::open(&folder.join(name), provenance.sha256_of(name))?;
             if provenance.sha256_of(name).is_some() {
                 stored.digest()?;
             }
@@ -91,7 +91,7 @@ impl Run {
     pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Vec<String>> {
         self.point_to_last(last)?;
         let mut warnings = self.delete_after(last)?;
-        let digest = |step| self.weights(step).and_then(Stored::digest);
+        let digest = |step| self.weights(step).and_then(SafetensorsFile::digest);
         let best = best.and_then(|step| match digest(step) {
             Ok(sha256) => Some((step, sha256)),
             Err(error) => {
@@ -108,7 +108,7 @@ impl Run {
             None => (last, digest(last)?),
         };
         let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_served = served::read(self.dir(), Stored::digest)
+        let is_served = served::read(self.dir(), SafetensorsFile::digest)
             .is_ok_and(|(served, found)| served.of_file(files::WEIGHTS) == provenance && found == sha256);
         if !is_served {
             let weights = self.folder(step).join(files::WEIGHTS);
@@ -153,10 +153,10 @@ impl Run {
     ///
     /// # Errors
     /// Fails if the file is missing, or damaged as far as its header shows.
-    pub fn weights(&self, step: u64) -> Result<Stored> {
+    pub fn weights(&self, step: u64) -> Result<SafetensorsFile> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(files::WEIGHTS);
-        Stored::open(&path, provenance.sha256_of(files::WEIGHTS))
+        SafetensorsFile::open(&path, provenance.sha256_of(files::WEIGHTS))
     }
 
     /// The provenance of the checkpoint at `step`.

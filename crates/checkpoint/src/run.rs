@@ -13,8 +13,8 @@ use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
-use super::weights::{self, Tensor};
-use super::{Provenance, Stored, atomic, files, read_json, served, step_folder, to_json};
+use super::weights::{self, NamedTensor};
+use super::{Provenance, SafetensorsFile, atomic, files, read_json, served, step_folder, to_json};
 
 pub(super) const STATE: &str = "state.json";
 pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
@@ -31,7 +31,7 @@ pub struct TrainingState<P> {
     /// The position of the next batch.
     pub position: Position,
     /// The precision of matrix products and the instructions so far.
-    pub products: Products,
+    pub products: MatmulBackend,
     /// True if this checkpoint exists only because a run whose final model is an average
     /// (`train.average_last`) was stopped. The next checkpoint replaces it, so that the average does not
     /// depend on how often the run was stopped. Other runs keep such a checkpoint like any other.
@@ -44,14 +44,14 @@ pub struct TrainingState<P> {
 /// The precision of matrix products, and what computes them. On another machine or device the last bits may
 /// differ, so resuming there is not exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Products {
+pub struct MatmulBackend {
     /// The precision.
     pub matmul: Precision,
     /// The CPU instructions used, or the hardware that computed in place of the CPU.
     pub instructions: String,
 }
 
-impl fmt::Display for Products {
+impl fmt::Display for MatmulBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} products with {}", self.matmul, self.instructions)
     }
@@ -71,7 +71,7 @@ pub struct Snapshot<'a, P> {
     pub state: &'a TrainingState<P>,
     pub weights: &'a [Parameter],
     /// The optimizer's tensors.
-    pub optimizer: &'a [Tensor<'a>],
+    pub optimizer: &'a [NamedTensor<'a>],
     /// The origin of the weights.
     pub provenance: &'a Provenance,
 }
@@ -172,7 +172,7 @@ impl Run {
     pub fn optimizer(&self, step: u64, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let provenance = self.provenance(step)?;
         let path = self.folder(step).join(OPTIMIZER);
-        Stored::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
+        SafetensorsFile::open(&path, provenance.sha256_of(OPTIMIZER))?.parameters(expected)
     }
 
     /// Returns the updates of all complete checkpoints, in order.

@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 
-use super::atomic::{self, Content};
-use super::{Provenance, Stored, files, missing, read_json, sums, to_json};
+use super::atomic::{self, ContentWriter};
+use super::{Provenance, SafetensorsFile, files, missing, read_json, sums, to_json};
 
 /// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
 
 /// Replaces the weights in `dir` by `content`, whose SHA-256 is in `provenance`. The new provenance of the
 /// directory also has the checksums of its configuration and tokenizers.
-pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &Content<'_>) -> Result<()> {
+pub(super) fn replace(dir: &Path, provenance: &Provenance, content: &ContentWriter<'_>) -> Result<()> {
     let (weights, pending) = paths(dir);
     let mut provenance = provenance.clone();
     provenance.sha256.extend(sums::in_dir(dir)?);
@@ -49,7 +49,7 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
     }
     let provenance = read_json::<Provenance>(&dir.join(files::PROVENANCE));
     let expected = provenance.ok().and_then(|mut provenance| provenance.sha256.remove(files::WEIGHTS));
-    let found = Stored::open(&pending, None).and_then(Stored::digest);
+    let found = SafetensorsFile::open(&pending, None).and_then(SafetensorsFile::digest);
     match (expected, found) {
         (Some(expected), Ok(found)) if expected == found => put_in_place(dir),
         _ => fs::remove_file(&pending).map_err(Error::io("remove", &pending)),
@@ -62,7 +62,7 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
 /// # Errors
 /// Fails if a file is missing or damaged, if the weights do not match the provenance (as far as `read`
 /// checks), or if `read` fails.
-pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<(Provenance, T)> {
+pub(super) fn read<T>(dir: &Path, read: impl Fn(SafetensorsFile) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let provenance_path = dir.join(files::PROVENANCE);
     let mut provenance: Provenance = read_json(&provenance_path)?;
@@ -71,11 +71,11 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(Stored) -> Result<T>) -> Result<
         let sha256 = provenance.sha256_of(files::WEIGHTS);
         // Pending weights first: if there are none, the weights of this provenance are already in place.
         if sha256.is_some()
-            && let Ok(found) = Stored::open(&pending, sha256).and_then(&read)
+            && let Ok(found) = SafetensorsFile::open(&pending, sha256).and_then(&read)
         {
             return Ok((provenance, found));
         }
-        let error = match Stored::open(&weights, sha256).and_then(&read) {
+        let error = match SafetensorsFile::open(&weights, sha256).and_then(&read) {
             Ok(found) => return Ok((provenance, found)),
             Err(error) => error,
         };

@@ -8,7 +8,7 @@ use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use safetensors::tensor::Dtype;
 
-use super::checked::{self, Tensor, Tensors};
+use super::checked::{self, RawTensor, TensorIndex};
 
 const FORMAT: &str = "attentive shortlist 1";
 /// The tensors, in the order of [`Shortlist::parts`].
@@ -21,8 +21,8 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
         bytes.collect::<Vec<u8>>()
     });
     let named = NAMES.into_iter().zip(&bytes);
-    let tensors: Vec<Tensor<'_>> = named
-        .map(|(name, bytes)| Tensor {
+    let tensors: Vec<RawTensor<'_>> = named
+        .map(|(name, bytes)| RawTensor {
             name: name.to_owned(),
             dtype: Dtype::U32,
             shape: vec![bytes.len() / size_of::<u32>()],
@@ -70,7 +70,7 @@ fn parse(file: &[u8], [src_vocab, tgt_vocab]: [usize; 2]) -> Result<Shortlist, S
 }
 
 /// The numbers of the tensor `name`.
-fn numbers(file: &[u8], tensors: &Tensors, name: &str) -> Result<Vec<u32>, String> {
+fn numbers(file: &[u8], tensors: &TensorIndex, name: &str) -> Result<Vec<u32>, String> {
     match tensors.get(name) {
         Some((info, place)) if info.dtype == Dtype::U32 => {
             let numbers = file[place.clone()].chunks_exact(size_of::<u32>());

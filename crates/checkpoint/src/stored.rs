@@ -34,7 +34,7 @@ const CHUNK_BYTES: usize = 1 << 18;
 
 /// An open safetensors file with a header consistent with its length. Its tensors have not been read yet.
 #[derive(Debug)]
-pub struct Stored {
+pub struct SafetensorsFile {
     file: File,
     path: PathBuf,
     /// The tensors in file order; they fill the file without gaps.
@@ -45,11 +45,11 @@ pub struct Stored {
     hash: Sha256,
     /// The expected SHA-256 of the file, if known.
     sha256: Option<String>,
-    /// What another thread makes of [`Stored::hash`] and the tensors, if it has begun.
+    /// What another thread makes of [`SafetensorsFile::hash`] and the tensors, if it has begun.
     checksum: Option<Checksum>,
 }
 
-impl Stored {
+impl SafetensorsFile {
     /// Opens the file `path`, whose expected SHA-256 is `sha256` if known, and reads its header. The checksum
     /// is compared once the file has been read to its end.
     ///
@@ -95,7 +95,7 @@ impl Stored {
     }
 
     /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
-    /// [`Stored::engine`] need not wait for it as long.
+    /// [`SafetensorsFile::engine`] need not wait for it as long.
     ///
     /// # Errors
     /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].
@@ -162,7 +162,7 @@ impl Stored {
     /// Maps exactly the parameters `expected` (name and shape), in that order.
     ///
     /// # Errors
-    /// Any error of [`Stored::check`].
+    /// Any error of [`SafetensorsFile::check`].
     pub(super) fn mapped(self, expected: &[(String, Vec<usize>)]) -> Result<MappedWeights> {
         let places = self.places(expected)?;
         let mut indices = vec![0; expected.len()];
@@ -181,10 +181,10 @@ impl Stored {
     }
 
     /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after
-    /// [`Stored::check`] has passed, for one copy of the values.
+    /// [`SafetensorsFile::check`] has passed, for one copy of the values.
     ///
     /// # Errors
-    /// Any error of [`Stored::check`]; a wrong checksum.
+    /// Any error of [`SafetensorsFile::check`]; a wrong checksum.
     pub fn parameters(mut self, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
         let places = self.places(expected)?;
         // The hash is that of the values that are read.
@@ -244,7 +244,7 @@ impl Stored {
     /// results are valid only if no error is returned.
     ///
     /// # Errors
-    /// Any error of [`Stored::parameters`].
+    /// Any error of [`SafetensorsFile::parameters`].
     pub(super) fn read_each(
         mut self,
         expected: &[(String, Vec<usize>)],

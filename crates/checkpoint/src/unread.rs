@@ -5,19 +5,19 @@ use attentive_base::error::Result;
 use attentive_model::engine::{Engine, Precision};
 use attentive_model::model::Parameter;
 
-use super::{LoadedWeights, Packed, Stored};
+use super::{LoadedWeights, QuantizedWeights, SafetensorsFile};
 
 /// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32`
 /// have not been read.
 #[derive(Debug)]
-pub enum Unread {
+pub enum UnreadWeights {
     /// In `f32`, as training wrote them.
     Dense(DenseFile),
     /// Quantized; they are used where they lie in their file.
-    Packed(Packed),
+    Packed(QuantizedWeights),
 }
 
-impl Unread {
+impl UnreadWeights {
     /// Reads the weights.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Unread {
 /// A file of weights in `f32`.
 #[derive(Debug)]
 pub struct DenseFile {
-    stored: Stored,
+    stored: SafetensorsFile,
     expected: Vec<(String, Vec<usize>)>,
 }
 
@@ -41,8 +41,8 @@ impl DenseFile {
     /// The file `stored`, in which the parameters `expected` (name and shape) are.
     ///
     /// # Errors
-    /// Any error of [`Stored::check`].
-    pub(super) fn new(stored: Stored, expected: &[(String, Vec<usize>)]) -> Result<Self> {
+    /// Any error of [`SafetensorsFile::check`].
+    pub(super) fn new(stored: SafetensorsFile, expected: &[(String, Vec<usize>)]) -> Result<Self> {
         stored.check(expected)?;
         Ok(Self { stored, expected: expected.to_vec() })
     }
@@ -50,7 +50,7 @@ impl DenseFile {
     /// Reads all parameters, in the order of the architecture.
     ///
     /// # Errors
-    /// See [`Unread::read`].
+    /// See [`UnreadWeights::read`].
     pub fn parameters(self) -> Result<Vec<Parameter>> {
         self.stored.parameters(&self.expected)
     }
@@ -59,7 +59,7 @@ impl DenseFile {
     /// they take the RAM of the engine and of one matrix.
     ///
     /// # Errors
-    /// See [`Unread::read`].
+    /// See [`UnreadWeights::read`].
     pub fn engine(self, architecture: &Architecture, precision: Precision) -> Result<Engine> {
         self.stored.engine(&self.expected, architecture, precision)
     }

@@ -15,7 +15,7 @@ const WRITE_BYTES: usize = 1 << 20;
 
 /// A tensor to write.
 #[derive(Clone, Debug)]
-pub struct Tensor<'a> {
+pub struct NamedTensor<'a> {
     pub name: &'a str,
     /// The dimensions.
     pub shape: &'a [usize],
@@ -23,20 +23,23 @@ pub struct Tensor<'a> {
     pub values: Cow<'a, [f32]>,
 }
 
-impl<'a> From<&'a Parameter> for Tensor<'a> {
+impl<'a> From<&'a Parameter> for NamedTensor<'a> {
     fn from(parameter: &'a Parameter) -> Self {
         Self { name: &parameter.name, shape: &parameter.shape, values: Cow::Borrowed(&parameter.values) }
     }
 }
 
-impl<'a> From<&'a Tensor<'_>> for Tensor<'a> {
-    fn from(tensor: &'a Tensor<'_>) -> Self {
+impl<'a> From<&'a NamedTensor<'_>> for NamedTensor<'a> {
+    fn from(tensor: &'a NamedTensor<'_>) -> Self {
         Self { name: tensor.name, shape: tensor.shape, values: Cow::Borrowed(&tensor.values) }
     }
 }
 
 /// Writes a safetensors file with these tensors. Equal tensors result in equal bytes.
-pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>) -> io::Result<()> {
+pub fn write<'a>(
+    path: &Path,
+    tensors: impl IntoIterator<Item = impl Into<NamedTensor<'a>>>,
+) -> io::Result<()> {
     // The crate's own function uses a temporary file that only its owner can read.
     let mut file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     encode(tensors, &mut file)?;
@@ -44,7 +47,7 @@ pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = impl Into<Tensor
 }
 
 /// Returns the SHA-256 (hexadecimal) of the file that [`write()`] writes.
-pub fn sha256<'a>(tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>) -> io::Result<String> {
+pub fn sha256<'a>(tensors: impl IntoIterator<Item = impl Into<NamedTensor<'a>>>) -> io::Result<String> {
     let mut hash = Hash(Sha256::new());
     encode(tensors, &mut hash)?;
     Ok(hexadecimal(hash.0.finalize()))
@@ -104,10 +107,10 @@ impl Write for Hash {
 }
 
 fn encode<'a>(
-    tensors: impl IntoIterator<Item = impl Into<Tensor<'a>>>,
+    tensors: impl IntoIterator<Item = impl Into<NamedTensor<'a>>>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut tensors: Vec<Tensor<'a>> = tensors.into_iter().map(Into::into).collect();
+    let mut tensors: Vec<NamedTensor<'a>> = tensors.into_iter().map(Into::into).collect();
     tensors.sort_by(|a, b| a.name.cmp(b.name));
     let shapes = tensors.iter().map(|tensor| (tensor.name, tensor.shape));
     write_header(None, shapes, out)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attentive_base::error::Result;
-use attentive_checkpoint::{self as checkpoint, Averaged, Choice};
+use attentive_checkpoint::{self as checkpoint, AverageSelection, Choice};
 
 use super::message;
 
@@ -37,9 +37,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let which = if args.checkpoint.is_empty() {
-        Averaged::Last(args.last)
+        AverageSelection::Last(args.last)
     } else {
-        Averaged::These(args.checkpoint.clone())
+        AverageSelection::These(args.checkpoint.clone())
     };
     let steps = checkpoint::average(&args.run, &which, &args.output)?;
     let steps: Vec<String> = steps.iter().map(u64::to_string).collect();

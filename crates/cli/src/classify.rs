@@ -6,7 +6,7 @@ use attentive_base::error::Result;
 use attentive_config::Task;
 use attentive_pipeline::{LabelScore, Pipeline, TextAnswer};
 
-use super::input::Lines;
+use super::input::InputLines;
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
 
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// A warning about the first of these lines that begins with one of the labels and a tab, as in a labeled
 /// file.
-fn labeled(input: &Lines, first_line: usize, lines: &[String], labels: &[String]) -> Option<String> {
+fn labeled(input: &InputLines, first_line: usize, lines: &[String], labels: &[String]) -> Option<String> {
     let label = |line: &String| {
         let (label, _) = line.split_once('\t')?;
         labels.iter().find(|known| *known == label.trim())

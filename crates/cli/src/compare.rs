@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::Training;
+use attentive_checkpoint::TrainingCost;
 use attentive_evaluate::EvaluateOptions;
 use attentive_evaluate::compare::{Bucket, Comparison, Differences, System, TestSet, compare};
 use attentive_metrics::{Bleu, BleuTokenizer, Difference, Interval, SIGNIFICANCE_LEVEL};
@@ -16,7 +16,7 @@ use super::examples;
 use super::input;
 use super::message;
 use super::names::names;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::search::SearchArgs;
 use super::table::aligned;
 
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let bleu = Bleu { tokenizer: args.tokenize, ..Bleu::default() };
     let inputs = args.references.iter().chain([&args.src]).chain(&args.runs);
-    let picture = Output::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
+    let picture = OutputWriter::beside_stdout("--plot", args.plot.as_deref(), inputs)?;
     let comparison = compare(&runs, test, |pipeline| {
         Ok(EvaluateOptions { translate: args.search.options(pipeline.config(), 1, None)?, bleu })
     })?;
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             message::note(format_args!("wrote the chart to `{}`", path.display()));
         }
     }
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     if args.json {
         out.json(&comparison)?;
     } else {
@@ -263,7 +263,7 @@ fn row(system: &System) -> Vec<String> {
 }
 
 /// The updates behind the weights, and the run's total if training continued after them.
-fn updates(training: &Training) -> String {
+fn updates(training: &TrainingCost) -> String {
     let (steps, all) = (HumanCount(training.steps), HumanCount(training.run_steps));
     if training.steps < training.run_steps { format!("{steps} of {all}") } else { steps.to_string() }
 }

@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Cli;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     // Generate into a buffer first: `generate` panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "attentive", &mut script);
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     out.line(String::from_utf8_lossy(&script).trim_end())?;
     out.flush()
 }

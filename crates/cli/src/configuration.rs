@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::files;
-use attentive_config::{Config, Draft};
+use attentive_config::{Config, ConfigDraft};
 
 /// The configuration file, and settings that override it.
 #[derive(clap::Args)]
@@ -19,18 +19,18 @@ pub(super) struct ConfigurationArgs {
 
 impl ConfigurationArgs {
     /// Reads the file.
-    pub(super) fn draft(&self) -> Result<Draft> {
+    pub(super) fn draft(&self) -> Result<ConfigDraft> {
         self.draft_of(&self.config)
     }
 
     /// [`ConfigurationArgs::draft`] with another override, which prevails over the others.
-    pub(super) fn draft_with(&self, further: Option<String>) -> Result<Draft> {
+    pub(super) fn draft_with(&self, further: Option<String>) -> Result<ConfigDraft> {
         let overrides: Vec<String> = self.set.iter().cloned().chain(further).collect();
         read(&self.config, &overrides)
     }
 
     /// [`ConfigurationArgs::draft_with`] for the configuration of a run.
-    pub(super) fn draft_of_run(&self, further: Option<String>) -> Result<Draft> {
+    pub(super) fn draft_of_run(&self, further: Option<String>) -> Result<ConfigDraft> {
         let overrides: Vec<String> = self.set.iter().cloned().chain(further).collect();
         read(&self.config.join(files::CONFIG), &overrides)
     }
@@ -41,7 +41,7 @@ impl ConfigurationArgs {
     }
 
     /// Reads `file` instead of the given one.
-    pub(super) fn draft_of(&self, file: &Path) -> Result<Draft> {
+    pub(super) fn draft_of(&self, file: &Path) -> Result<ConfigDraft> {
         read(file, &self.set)
     }
 
@@ -51,12 +51,12 @@ impl ConfigurationArgs {
     }
 }
 
-fn read(file: &Path, overrides: &[String]) -> Result<Draft> {
-    Draft::load(file, overrides).map_err(|error| explained(error, file))
+fn read(file: &Path, overrides: &[String]) -> Result<ConfigDraft> {
+    ConfigDraft::load(file, overrides).map_err(|error| explained(error, file))
 }
 
 /// The whole configuration.
-pub(super) fn whole(draft: Draft) -> Result<Config> {
+pub(super) fn whole(draft: ConfigDraft) -> Result<Config> {
     let known = draft.known(None)?;
     draft.resolve(&known)
 }

@@ -7,19 +7,19 @@ use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::atomic;
-use attentive_config::{BuiltinTask, Config, Draft};
-use attentive_data::{self as data, Form, builtin};
+use attentive_config::{BuiltinTask, Config, ConfigDraft};
+use attentive_data::{self as data, DataKind, builtin};
 use attentive_metrics::{Bleu, exact_match};
 use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
-use attentive_train::report::Sample;
+use attentive_train::report::SampleTranslation;
 use attentive_train::{self as train, Existing, RunOptions, Summary};
 
 use super::device::DeviceArgs;
 use super::existing::ExistingArgs;
 use super::message;
-use super::output::Output;
-use super::progress::Progress;
+use super::output::OutputWriter;
+use super::progress::ProgressDisplay;
 use super::samples;
 
 const EXAMPLES: &str = "\
@@ -66,7 +66,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (name, text) = recipe(args.task);
     let seed = args.seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<String> = seed.into_iter().chain(args.device.as_override()).collect();
-    let draft = Draft::parse(text, &Path::new("configs").join(name).with_extension("toml"), &overrides)?;
+    let draft =
+        ConfigDraft::parse(text, &Path::new("configs").join(name).with_extension("toml"), &overrides)?;
     let out = args.output.clone().unwrap_or_else(|| format!("attentive-{name}").into());
     let existing = args.existing.choice();
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
@@ -75,7 +76,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let options =
         RunOptions { out, existing, interrupt: Interrupt::install()?, processes: Processes::alone() };
     message::note(format!("writing the model to `{}`", options.out.display()));
-    let summary = train::train(&config, &options, &mut Progress::new())?;
+    let summary = train::train(&config, &options, &mut ProgressDisplay::new())?;
 
     let test = TestSet::unseen(args.task, &config)?;
     test.write(&summary.path)?;
@@ -94,7 +95,7 @@ impl TestSet {
     fn unseen(task: BuiltinTask, config: &Config) -> Result<Self> {
         let train = data::read(
             config.data.training()?,
-            Form::of(config),
+            DataKind::of(config),
             config.data.dir.as_deref(),
             config.seed,
             &mut data::unwatched,
@@ -114,10 +115,10 @@ impl TestSet {
         Ok(())
     }
 
-    fn translate(&self, pipeline: &Pipeline) -> Result<Vec<Sample>> {
+    fn translate(&self, pipeline: &Pipeline) -> Result<Vec<SampleTranslation>> {
         let translations = pipeline.translate(&self.src)?;
         let pairs = self.src.iter().zip(&self.tgt).zip(translations);
-        let sample = |((src, tgt), translation): ((&String, &String), String)| Sample {
+        let sample = |((src, tgt), translation): ((&String, &String), String)| SampleTranslation {
             src: src.clone(),
             translation,
             reference: tgt.clone(),
@@ -134,13 +135,13 @@ fn tgt_file(dir: &Path) -> PathBuf {
     dir.join("test.tgt")
 }
 
-fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
+fn report(summary: &Summary, samples: &[SampleTranslation]) -> Result<()> {
     let translations: Vec<&str> = samples.iter().map(|sample| sample.translation.as_str()).collect();
     let references: Vec<&str> = samples.iter().map(|sample| sample.reference.as_str()).collect();
     let exact = exact_match(&translations, &references);
     let bleu = Bleu::default().corpus(&translations, &[references]);
 
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     out.line(format_args!(
         "{} in {:.0} s; results on {N_TEST} unseen sentences:",
         count(summary.step as usize, "update"),
@@ -165,7 +166,7 @@ fn report(summary: &Summary, samples: &[Sample]) -> Result<()> {
 }
 
 /// Suggested commands for trying the model.
-fn next_commands(model: &Path, samples: &[Sample]) -> Vec<String> {
+fn next_commands(model: &Path, samples: &[SampleTranslation]) -> Vec<String> {
     let (src, tgt) = (src_file(model), tgt_file(model));
     let (model, src, tgt) = (model.display(), src.display(), tgt.display());
     // Shell quoting: close the quotes, add an escaped apostrophe, and reopen them.

@@ -7,7 +7,7 @@ use attentive_model::engine::Precision;
 use serde::Serialize;
 
 use super::message;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ struct Gpu {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let devices = Devices { cpu: Cpu::this(), gpus: gpus() };
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     if args.json {
         out.json(&devices)?;
         return out.flush();

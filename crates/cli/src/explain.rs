@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
 use attentive_page as page;
-use attentive_pipeline::{Pipeline, Target};
+use attentive_pipeline::{InspectionTarget, Pipeline};
 
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
     let pipeline = Pipeline::load(&dir)?;
-    let target = args.target.as_deref().map_or(Target::Own, Target::Text);
+    let target = args.target.as_deref().map_or(InspectionTarget::Own, InspectionTarget::Text);
     let shown = pipeline.show(&args.sentence, target)?;
     if !args.json {
         page::check_size(shown.weights(&pipeline))?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     message::warnings(&inspection.warnings);
     let title = dir.display().to_string();
     if args.json {
-        let mut out = Output::open(args.output.as_deref(), [args.model.given(), &dir])?;
+        let mut out = OutputWriter::open(args.output.as_deref(), [args.model.given(), &dir])?;
         out.json_line(&page::exact_explanation(&title, &inspection))?;
         out.finish()?;
         return Ok(());
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     let page = page::attention(&title, &inspection);
     let path = args.output.as_deref().unwrap_or(Path::new("explanation.html"));
-    let mut out = Output::open(Some(path), [args.model.given(), &dir])?;
+    let mut out = OutputWriter::open(Some(path), [args.model.given(), &dir])?;
     out.line(page.trim_end())?;
     if let Some(path) = out.finish()? {
         message::note(format_args!("open `{}` in a browser", path.display()));

@@ -7,7 +7,7 @@ use attentive_interop::{ExportFormat, export};
 
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     for note in exported.notes {
         message::note(note);
     }
-    let mut line = Output::stdout();
+    let mut line = OutputWriter::stdout();
     line.line(format!("{}: written to {} as {}", dir.display(), args.output.display(), exported.kind))?;
     line.flush()
 }

@@ -8,10 +8,10 @@ use attentive_config::Task;
 use attentive_pipeline::{Filled, Pipeline, TextAnswer, Warning};
 use attentive_text::{Joint, MASK};
 
-use super::input::{self, Lines};
+use super::input::{self, InputLines};
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(args.model.dir()?)?;
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     if let Some(text) = &args.text {
         let filled = pipeline.fill(text, args.top.get());
         let filled = filled.map_err(|error| meant_as_file(error, text))?;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 /// Fills the line just read from `input`.
-fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &Lines) -> Result<Filled> {
+fn fill_line(pipeline: &Pipeline, text: &str, top: usize, input: &InputLines) -> Result<Filled> {
     let place = format!("{}, line {}", input.path().display(), input.count());
     let filled = pipeline.fill(text, top).map_err(|error| error.about(place))?;
     let on_line = |warning: &Warning| warning.clone().on_line(input.count());
@@ -84,7 +84,7 @@ fn meant_as_file(error: Error, text: &str) -> Error {
     }
 }
 
-fn write(input: &str, filled: Filled, json: bool, out: &mut Output) -> Result<()> {
+fn write(input: &str, filled: Filled, json: bool, out: &mut OutputWriter) -> Result<()> {
     if json {
         out.json_line(&TextAnswer::Fill(input, filled))?;
     } else {
@@ -93,7 +93,7 @@ fn write(input: &str, filled: Filled, json: bool, out: &mut Output) -> Result<()
     out.flush()
 }
 
-fn write_text(filled: &Filled, out: &mut Output) -> Result<()> {
+fn write_text(filled: &Filled, out: &mut OutputWriter) -> Result<()> {
     out.line(&filled.text)?;
     for (number, gap) in (1..).zip(&filled.gaps) {
         for guess in gap {

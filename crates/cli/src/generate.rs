@@ -12,7 +12,7 @@ use super::device::{DecodingDeviceArgs, warn_of_software};
 use super::input;
 use super::message::{self, as_option};
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::precision::{CacheArgs, PrecisionArgs};
 
 const EXAMPLES: &str = "\
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         None => pipeline.prompt(&input::prompt()?)?,
     };
     message::warnings(prompt.warnings());
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     for number in 0..args.n_best.get() {
         let options = args.options(number);
         if args.json {
@@ -118,7 +118,7 @@ fn write_text(
     pipeline: &Pipeline,
     prompt: &Prompt,
     options: &GenerateOptions,
-    out: &mut Output,
+    out: &mut OutputWriter,
 ) -> Result<()> {
     out.text(prompt.text())?;
     out.flush()?;
@@ -134,7 +134,7 @@ fn write_json(
     pipeline: &Pipeline,
     prompt: &Prompt,
     options: &GenerateOptions,
-    out: &mut Output,
+    out: &mut OutputWriter,
 ) -> Result<()> {
     let generation = pipeline.generate(prompt, options, &mut |_| Ok(()))?;
     let answer = GenerationAnswer::new(pipeline, prompt, generation);

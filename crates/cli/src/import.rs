@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_interop::{self as interop, Foreign, ForeignForm};
+use attentive_interop::{self as interop, ForeignFormat, ForeignModel};
 
 use super::languages::LanguageArgs;
 use super::message;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::tips;
 
 const EXAMPLES: &str = "\
@@ -55,7 +55,7 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     /// Format of the model [default: recognized from its files].
     #[arg(long = "as", value_name = "FORMAT")]
-    form: Option<ForeignForm>,
+    form: Option<ForeignFormat>,
     #[command(flatten)]
     languages: LanguageArgs,
 }
@@ -65,14 +65,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };
-    let foreign = Foreign::open(&args.model, args.form, &args.languages.languages())
+    let foreign = ForeignModel::open(&args.model, args.form, &args.languages.languages())
         .map_err(|error| tips::repository_as_path(error, &args.model))?;
     let (kind, n_weights) = (foreign.kind.clone(), foreign.n_weights());
     for note in &foreign.notes {
         message::note(note);
     }
     foreign.write(&out)?;
-    let mut line = Output::stdout();
+    let mut line = OutputWriter::stdout();
     line.line(format!(
         "{}: {kind}, {}, written to {}",
         args.model.display(),

@@ -2,17 +2,19 @@
 
 use attentive_base::count::plural;
 use attentive_base::error::Result;
-use attentive_checkpoint::{self as checkpoint, Checkpoints, Description, Imported, Origin, Provenance, Run};
+use attentive_checkpoint::{
+    self as checkpoint, Checkpoints, Description, Imported, ParentModel, Provenance, Run,
+};
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
 use attentive_model::engine::Precision;
-use attentive_model::nn::{Blueprint, Declared};
+use attentive_model::nn::{Blueprint, ParameterDeclaration};
 use attentive_text::Tokenizers;
 use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,7 +80,7 @@ impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
         let Description { config, tokenizers, architecture, precision, provenance } = model;
         let parameters = Blueprint::new(&architecture).into_parameters().into_iter();
-        let shapes = parameters.map(|Declared { name, shape, .. }| Shape { name, shape });
+        let shapes = parameters.map(|ParameterDeclaration { name, shape, .. }| Shape { name, shape });
         let shapes: Vec<Shape> = shapes.collect();
         Self {
             n_parameters: shapes.iter().map(Shape::n_parameters).sum(),
@@ -138,7 +140,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let model = checkpoint::describe(&dir)?;
     let found = Run::new(&dir).checkpoints()?;
     let info = Info::of(model, (!found.steps.is_empty()).then_some(found));
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     if args.json {
         out.json(&info)?;
     } else {
@@ -147,7 +149,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     out.flush()
 }
 
-fn show(info: &Info, out: &mut Output) -> Result<()> {
+fn show(info: &Info, out: &mut OutputWriter) -> Result<()> {
     let model = &info.config.model;
     out.line(format_args!("{:<26}{:>14}, {}", "family", model.family.family(), model.family.task().verb()))?;
     let mut number =
@@ -202,7 +204,7 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
     }
 }
 
-fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
+fn show_origin(provenance: &Provenance, out: &mut OutputWriter) -> Result<()> {
     let Provenance { program, seed, step, averaged_steps, from, imported, data, scores, sha256 } = provenance;
     out.line("\norigin")?;
     out.line(format_args!("  program   {program}"))?;
@@ -219,7 +221,7 @@ fn show_origin(provenance: &Provenance, out: &mut Output) -> Result<()> {
         let steps: Vec<String> = averaged_steps.iter().map(u64::to_string).collect();
         out.line(format_args!("  averaged  checkpoints of updates {}", steps.join(", ")))?;
     }
-    if let Some(Origin { path, sha256 }) = from {
+    if let Some(ParentModel { path, sha256 }) = from {
         let sha256 = sha256.as_deref().unwrap_or("unknown");
         out.line(format_args!("  from      {path}, sha256 {sha256}"))?;
     }

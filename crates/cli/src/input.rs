@@ -18,12 +18,12 @@ pub(super) const DASH: &str = "-";
 
 /// Lines from a file or standard input, possibly compressed with gzip or zstd. A line longer than
 /// [`MAX_RECORD_BYTES`] is an error.
-pub(super) type Lines = data::Lines<Box<dyn Read>>;
+pub(super) type InputLines = data::Lines<Box<dyn Read>>;
 
 /// The lines of the file `path`, or of standard input if `path` is absent or `-`.
-pub(super) fn open(path: Option<&Path>) -> Result<Lines> {
+pub(super) fn open(path: Option<&Path>) -> Result<InputLines> {
     let (reader, path) = source(path)?;
-    Ok(Lines::new(reader, path, MAX_RECORD_BYTES))
+    Ok(InputLines::new(reader, path, MAX_RECORD_BYTES))
 }
 
 /// The whole text of the file `path`, or of standard input if `path` is absent or `-`, as it is.

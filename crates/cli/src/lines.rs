@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
 
-use super::input::{self, DASH, Lines};
+use super::input::{self, DASH, InputLines};
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::tips;
 
 /// Lines to collect before a model reads them, so that lines of similar length share a batch.
@@ -28,7 +28,7 @@ pub(super) struct LinesArgs {
 impl LinesArgs {
     /// Opens the input, then the output, which must be neither the input nor the model.
     /// `dir` is the directory from which the model was loaded.
-    pub(super) fn open(&self, dir: &PathBuf) -> Result<(Lines, Output)> {
+    pub(super) fn open(&self, dir: &PathBuf) -> Result<(InputLines, OutputWriter)> {
         self.open_beside([dir])
     }
 
@@ -41,10 +41,10 @@ impl LinesArgs {
     pub(super) fn open_whole<'a>(
         &'a self,
         others: impl IntoIterator<Item = &'a PathBuf>,
-    ) -> Result<(String, Output)> {
+    ) -> Result<(String, OutputWriter)> {
         let text = input::read_whole(self.input.as_deref())?;
         let inputs = self.input.iter().chain([self.model.given()]).chain(others);
-        Ok((text, Output::open(self.output.as_deref(), inputs)?))
+        Ok((text, OutputWriter::open(self.output.as_deref(), inputs)?))
     }
 
     /// Returns true if the output is a file.
@@ -56,13 +56,13 @@ impl LinesArgs {
     pub(super) fn open_beside<'a>(
         &'a self,
         others: impl IntoIterator<Item = &'a PathBuf>,
-    ) -> Result<(Lines, Output)> {
+    ) -> Result<(InputLines, OutputWriter)> {
         let input = input::open(self.input.as_deref());
         let input = input.map_err(|error| match &self.input {
             Some(path) if tips::is_text(path) => tips::text_as_file(&error, path),
             _ => error,
         })?;
         let inputs = self.input.iter().chain([self.model.given()]).chain(others);
-        Ok((input, Output::open(self.output.as_deref(), inputs)?))
+        Ok((input, OutputWriter::open(self.output.as_deref(), inputs)?))
     }
 }

@@ -14,19 +14,20 @@ use super::input::DASH;
 
 const STDOUT: &str = "standard output";
 
-/// A buffered writer that knows its name. Output to a file is kept only if [`Output::finish`] is called.
-pub(super) struct Output {
+/// A buffered writer that knows its name. Output to a file is kept only if [`OutputWriter::finish`] is
+/// called.
+pub(super) struct OutputWriter {
     writer: BufWriter<Destination>,
     path: PathBuf,
 }
 
-impl Output {
+impl OutputWriter {
     /// Standard output.
     pub(super) fn stdout() -> Self {
         Self { writer: BufWriter::new(Destination::Stdout(io::stdout())), path: STDOUT.into() }
     }
 
-    /// Memory, from which [`Output::take`] takes the text.
+    /// Memory, from which [`OutputWriter::take`] takes the text.
     pub(super) fn memory() -> Self {
         Self { writer: BufWriter::new(Destination::Memory(Vec::new())), path: "memory".into() }
     }
@@ -44,7 +45,8 @@ impl Output {
     }
 
     /// The file `path`, or standard output if it is absent or `-`. It must not be one of the `inputs`, nor a
-    /// file of a model directory among them. Existing content stays until [`Output::finish`] replaces it.
+    /// file of a model directory among them. Existing content stays until [`OutputWriter::finish`] replaces
+    /// it.
     pub(super) fn open<'a>(
         path: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a PathBuf>,
@@ -69,7 +71,7 @@ impl Output {
     }
 
     /// The file given by `option`, if any; standard output is refused, since other results go there.
-    /// Otherwise like [`Output::open`].
+    /// Otherwise like [`OutputWriter::open`].
     pub(super) fn beside_stdout<'a>(
         option: &str,
         path: Option<&Path>,
@@ -163,7 +165,7 @@ mod tests {
         let path = folder.path().join("in.txt");
         fs::write(&path, "kept").expect("write");
         let roundabout = folder.path().join(".").join("in.txt");
-        assert!(matches!(Output::open(Some(&path), [&roundabout]), Err(Error::Usage { .. })));
+        assert!(matches!(OutputWriter::open(Some(&path), [&roundabout]), Err(Error::Usage { .. })));
         assert_eq!(fs::read_to_string(&path).expect("read"), "kept");
     }
 
@@ -172,7 +174,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("tempdir");
         let open = |name: &str| {
             let path = folder.path().join(name);
-            Output::open(Some(&path), [&folder.path().to_path_buf()]).map(|_| ())
+            OutputWriter::open(Some(&path), [&folder.path().to_path_buf()]).map(|_| ())
         };
         for name in [files::CONFIG, files::WEIGHTS, files::METRICS, "tokenizer.json"] {
             assert!(matches!(open(name), Err(Error::Usage { .. })), "{name}");
@@ -187,17 +189,17 @@ mod tests {
         let path = folder.path().join("out.txt");
         let read = || fs::read_to_string(&path).expect("read");
         fs::write(&path, "old and long").expect("write");
-        let mut out = Output::open(Some(&path), []).expect("open");
+        let mut out = OutputWriter::open(Some(&path), []).expect("open");
         out.line("new").expect("write");
         out.flush().expect("write");
         assert_eq!(read(), "old and long");
         drop(out);
         assert_eq!(read(), "old and long");
-        let mut out = Output::open(Some(&path), []).expect("open");
+        let mut out = OutputWriter::open(Some(&path), []).expect("open");
         out.line("new").expect("write");
         out.finish().expect("write");
         assert_eq!(read(), "new\n");
-        Output::open(Some(&path), []).expect("open").finish().expect("write");
+        OutputWriter::open(Some(&path), []).expect("open").finish().expect("write");
         assert_eq!(read(), "");
         assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 1);
     }

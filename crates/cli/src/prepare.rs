@@ -10,8 +10,8 @@ use attentive_train as train;
 
 use super::configuration::ConfigurationArgs;
 use super::message;
-use super::output::Output;
-use super::progress::Progress;
+use super::output::OutputWriter;
+use super::progress::ProgressDisplay;
 use super::table::aligned;
 
 const EXAMPLES: &str = "\
@@ -45,7 +45,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<()> {
     let config = args.configuration.resolved()?;
     if !(args.list || args.remove || args.remove_all) {
-        let store = train::encode_corpus(&config, &Interrupt::install()?, &mut Progress::new())?;
+        let store = train::encode_corpus(&config, &Interrupt::install()?, &mut ProgressDisplay::new())?;
         message::note(format_args!("{} is ready", described(&store)));
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn list(all: &[(PathBuf, Result<Store>)], own: impl Fn(&Result<Store>) -> bool) 
         };
         vec![format!("{mark} {}", dir.display()), examples, size]
     };
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     for line in aligned(&all.iter().map(row).collect::<Vec<_>>()) {
         out.line(line)?;
     }

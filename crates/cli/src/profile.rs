@@ -7,22 +7,22 @@ use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Config;
-use attentive_tape::Spent;
-use attentive_train::{Profile, profile};
+use attentive_tape::OpTimings;
+use attentive_train::{TrainingProfile, profile};
 
-use super::output::Output;
-use super::progress::Progress;
+use super::output::OutputWriter;
+use super::progress::ProgressDisplay;
 
 pub(super) fn run(config: &Config, updates: u64) -> Result<()> {
     let interrupt = Interrupt::install()?;
-    let profile = profile(config, updates, &interrupt, &mut Progress::new())?;
-    let mut out = Output::stdout();
+    let profile = profile(config, updates, &interrupt, &mut ProgressDisplay::new())?;
+    let mut out = OutputWriter::stdout();
     out.line(table(&profile).trim_end())?;
     out.flush()
 }
 
 /// One line for each part of an update, in milliseconds per update.
-fn table(profile: &Profile) -> String {
+fn table(profile: &TrainingProfile) -> String {
     let total = profile.total().as_secs_f64();
     let updates = profile.updates as f64;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3 / updates;
@@ -39,7 +39,7 @@ fn table(profile: &Profile) -> String {
     };
     let (mut forward, mut backward) = (profile.forward, profile.backward);
     for (name, spent) in &profile.operations {
-        let Spent { calls, .. } = *spent;
+        let OpTimings { calls, .. } = *spent;
         let calls = format!("{:.0}", calls as f64 / updates);
         line(name, calls, spent.forward, spent.backward, speed(spent));
         forward = forward.saturating_sub(spent.forward);
@@ -68,7 +68,7 @@ fn table(profile: &Profile) -> String {
 }
 
 /// Predicted and actual peak memory use.
-fn memory(profile: &Profile) -> String {
+fn memory(profile: &TrainingProfile) -> String {
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let predicted = megabytes(profile.predicted_memory);
     match profile.memory {
@@ -78,7 +78,7 @@ fn memory(profile: &Profile) -> String {
 }
 
 /// The speed of the matrix products, including the time of everything else in the operation.
-fn speed(spent: &Spent) -> String {
+fn speed(spent: &OpTimings) -> String {
     let seconds = (spent.forward + spent.backward).as_secs_f64();
     if spent.flops == 0.0 || seconds == 0.0 {
         return String::new();

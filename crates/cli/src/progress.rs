@@ -15,7 +15,7 @@ use super::samples;
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// Displays the progress of training.
-pub(super) struct Progress {
+pub(super) struct ProgressDisplay {
     view: Box<dyn View>,
     max_steps: u64,
     rate: Rate,
@@ -37,7 +37,7 @@ trait View {
     fn line(&mut self, line: &str);
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Chooses the display for standard error: a bar on a terminal, otherwise plain lines.
     pub(super) fn new() -> Self {
         if io::stderr().is_terminal() {
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-impl Observer for Progress {
+impl Observer for ProgressDisplay {
     fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::Note(text) => self.view.line(&Label::Note.line(text)),

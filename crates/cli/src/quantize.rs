@@ -18,7 +18,7 @@ use indicatif::DecimalBytes;
 use super::input;
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::precision;
 use super::search::SearchArgs;
 
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let test = test.as_ref();
     let test = test.map(|(src, references)| Test { src, references });
     let quantized = quantize(&args.model.dir()?, &args.output, test, &options)?;
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     match (&quantized.report, args.json) {
         (Some(report), true) => out.json(report)?,
         (Some(report), false) => show(report, &mut out)?,
@@ -166,7 +166,7 @@ fn in_words(search: &SearchOptions) -> String {
     }
 }
 
-fn show(report: &Report, out: &mut Output) -> Result<()> {
+fn show(report: &Report, out: &mut OutputWriter) -> Result<()> {
     let Report {
         precision,
         cache_precision,
@@ -209,7 +209,12 @@ fn show(report: &Report, out: &mut Output) -> Result<()> {
 }
 
 /// Shows the quantized model without its shortlist and with it.
-fn show_shortlist(cost: &ShortlistCost, precision: Precision, lines: usize, out: &mut Output) -> Result<()> {
+fn show_shortlist(
+    cost: &ShortlistCost,
+    precision: Precision,
+    lines: usize,
+    out: &mut OutputWriter,
+) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", lines as f64 / seconds.max(1e-9));
     let Change { before, after } = cost.seconds;
     let faster = before / after.max(1e-9);
@@ -244,7 +249,10 @@ fn header(before: &str, after: &str) -> String {
 }
 
 /// The rows of a table: a name, before, after, and the change.
-fn show_rows<const N: usize>(rows: [(&str, String, String, String); N], out: &mut Output) -> Result<()> {
+fn show_rows<const N: usize>(
+    rows: [(&str, String, String, String); N],
+    out: &mut OutputWriter,
+) -> Result<()> {
     for (name, before, after, change) in rows {
         let line = format!("{name:<9}{before:<16}{after:<16}{change}");
         out.line(line.trim_end())?;

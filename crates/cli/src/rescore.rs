@@ -12,7 +12,7 @@ use super::input;
 use super::lines::LINES_PER_CHUNK;
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::table::blank_separated;
 
 const EXAMPLES: &str = "\
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (src, tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
     let inputs = [&args.src, &args.tgt, args.model.given(), &dir].into_iter();
     let inputs = inputs.chain(args.ensemble.models());
-    let mut out = Output::open(args.output.as_deref(), inputs)?;
+    let mut out = OutputWriter::open(args.output.as_deref(), inputs)?;
     let chunks = src.chunks(LINES_PER_CHUNK).zip(tgt[0].chunks(LINES_PER_CHUNK));
     let mut line = 1;
     for (src, tgt) in chunks {
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    fn write(&self, line: usize, answer: &RescoredAnswer, out: &mut Output) -> Result<()> {
+    fn write(&self, line: usize, answer: &RescoredAnswer, out: &mut OutputWriter) -> Result<()> {
         if self.json {
             return out.json_line(&Pair { line, answer });
         }

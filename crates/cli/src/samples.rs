@@ -1,10 +1,10 @@
 //! A translation and its reference as human-readable lines.
 
-use attentive_train::report::Sample;
+use attentive_train::report::SampleTranslation;
 
 /// The source marked ✓ or ✗, followed by the translation and, if different, the reference.
-pub(super) fn lines(sample: &Sample) -> Vec<String> {
-    let Sample { src, translation, reference } = sample;
+pub(super) fn lines(sample: &SampleTranslation) -> Vec<String> {
+    let SampleTranslation { src, translation, reference } = sample;
     if translation == reference {
         vec![format!("✓ {src}"), format!("  → {translation}")]
     } else {
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn a_matched_reference_is_not_repeated() {
-        let sample = Sample { src: "a".into(), translation: "b".into(), reference: "b".into() };
+        let sample = SampleTranslation { src: "a".into(), translation: "b".into(), reference: "b".into() };
         assert_eq!(lines(&sample), ["✓ a", "  → b"]);
     }
 }

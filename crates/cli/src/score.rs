@@ -18,9 +18,9 @@ use super::examples::printable;
 use super::input;
 use super::message;
 use super::names::names;
-use super::output::Output;
-use metric::Metric;
-use paired::{Comparison, PairedTest};
+use super::output::OutputWriter;
+use metric::MetricName;
+use paired::{PairedTest, SystemComparison};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +54,7 @@ pub(super) struct Args {
     references: Vec<PathBuf>,
     /// Metrics, separated by commas.
     #[arg(long, value_name = "METRIC", value_delimiter = ',', default_value = "bleu,chrf,ter")]
-    metric: Vec<Metric>,
+    metric: Vec<MetricName>,
     /// Translations of the same lines by other systems; each file is compared with HYP, the baseline.
     #[arg(
         long = "system",
@@ -110,16 +110,16 @@ enum TestName {
 }
 
 impl Args {
-    fn measure(&self, metric: Metric) -> Measure {
+    fn measure(&self, metric: MetricName) -> Measure {
         let case = if self.lowercase { Case::Lower } else { Case::Mixed };
         let smoothing = Smoothing { method: self.smooth, value: self.smooth_value };
         match metric {
-            Metric::Bleu => {
+            MetricName::Bleu => {
                 Measure::Bleu(Bleu { tokenizer: self.tokenize, smoothing, case, ..Bleu::default() })
             }
-            Metric::Chrf => Measure::Chrf(Chrf { case, ..Chrf::default() }),
-            Metric::ChrfPlusPlus => Measure::Chrf(Chrf { case, word_order: 2, ..Chrf::default() }),
-            Metric::Ter => Measure::Ter(Ter::default()),
+            MetricName::Chrf => Measure::Chrf(Chrf { case, ..Chrf::default() }),
+            MetricName::ChrfPlusPlus => Measure::Chrf(Chrf { case, word_order: 2, ..Chrf::default() }),
+            MetricName::Ter => Measure::Ter(Ter::default()),
         }
     }
 
@@ -133,12 +133,12 @@ impl Args {
     fn check_files(&self) -> Result<()> {
         let files = [&self.hypotheses].into_iter().chain(&self.references);
         let strays = files.filter(|path| !path.exists());
-        let strays = strays.filter_map(|path| Metric::from_str(path.to_str()?, false).ok());
-        let strays: Vec<Metric> = strays.collect();
+        let strays = strays.filter_map(|path| MetricName::from_str(path.to_str()?, false).ok());
+        let strays: Vec<MetricName> = strays.collect();
         let Some(first) = strays.first() else {
             return Ok(());
         };
-        let all: Vec<String> = self.metric.iter().chain(&strays).map(Metric::name).collect();
+        let all: Vec<String> = self.metric.iter().chain(&strays).map(MetricName::name).collect();
         Err(Error::usage(
             format!("`{}` is a metric, and there is no such file", first.name()),
             format!("separate metrics with commas: `--metric {}`", all.join(",")),
@@ -224,7 +224,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (hypotheses, mut references) = input::read_aligned(&args.hypotheses, &paths)?;
     let systems = references.split_off(args.references.len());
     let measures: Vec<Measure> = args.metric.iter().map(|&metric| args.measure(metric)).collect();
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     if args.sentence_level {
         sentences(args.json, &measures, &hypotheses, &references, &mut out)?;
     } else if systems.is_empty() {
@@ -242,7 +242,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         let paths: Vec<PathBuf> = paths.cloned().collect();
         let systems = [hypotheses].into_iter().chain(systems);
         let systems: Vec<_> = names(&paths).into_iter().zip(systems).collect();
-        let comparison = Comparison::new(&measures, &systems, &references, args.paired_test());
+        let comparison = SystemComparison::new(&measures, &systems, &references, args.paired_test());
         if args.json {
             out.json(&comparison)?;
         } else {
@@ -272,7 +272,7 @@ fn sentences(
     measures: &[Measure],
     hypotheses: &[String],
     references: &[Vec<String>],
-    out: &mut Output,
+    out: &mut OutputWriter,
 ) -> Result<()> {
     for (line, hypothesis) in hypotheses.iter().enumerate() {
         let references: Vec<&str> = references.iter().map(|stream| stream[line].as_str()).collect();

@@ -5,7 +5,7 @@ use attentive_config::Task;
 use attentive_data as data;
 use attentive_pipeline::{Pipeline, TextAnswer, Warning};
 
-use super::input::Lines;
+use super::input::InputLines;
 use super::lines::{LINES_PER_CHUNK, LinesArgs};
 use super::message;
 
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 /// The vectors on each line, the first of which is line number `first_line`; a blank line has none.
-fn vectors(lines: &[String], width: usize, input: &Lines, first_line: usize) -> Result<Vec<Vec<f32>>> {
+fn vectors(lines: &[String], width: usize, input: &InputLines, first_line: usize) -> Result<Vec<Vec<f32>>> {
     let parse = |(number, line): (usize, &String)| match line.trim() {
         "" => Ok(Vec::new()),
         line => {

@@ -7,7 +7,7 @@ mod tests;
 use std::path::Path;
 
 use attentive_base::error::Error;
-use attentive_config::Draft;
+use attentive_config::ConfigDraft;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -273,7 +273,7 @@ fn quoted(text: &str) -> String {
 /// Which configuration key the option `name` may stand for, as a question.
 fn key_of(name: &str) -> Option<String> {
     let name = name.strip_prefix("--")?.replace('-', "_");
-    let draft = Draft::parse("", Path::new(""), &[format!("train.{name}=x")]);
+    let draft = ConfigDraft::parse("", Path::new(""), &[format!("train.{name}=x")]);
     let section = format!("`train.{name}.kind`");
     match draft {
         Err(Error::UnknownKey { hint, .. }) => Some(hint).filter(|hint| hint.starts_with("did")),

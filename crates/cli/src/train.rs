@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_config::Known;
+use attentive_config::KnownConfigs;
 use attentive_processes::Processes;
 use attentive_train::report::Silent;
 use attentive_train::{self as train, Existing, RunOptions, StopReason, Summary};
@@ -14,7 +14,7 @@ use attentive_train::{self as train, Existing, RunOptions, StopReason, Summary};
 use super::configuration::{self, ConfigurationArgs};
 use super::device::DeviceArgs;
 use super::existing::ExistingArgs;
-use super::progress::Progress;
+use super::progress::ProgressDisplay;
 use super::{message, profile};
 
 const EXAMPLES: &str = "\
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let resumed = (existing == Existing::Resume).then_some(out.as_path());
     let known = processes.value_of_first("the model of `model.from` was read", || match run {
         None => draft.known(resumed),
-        Some(_) => Ok(Known::default()),
+        Some(_) => Ok(KnownConfigs::default()),
     })?;
     let config = match run {
         None => draft.resolve(&known),
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if !processes.is_first() {
         return train::train(&config, &options, &mut Silent).map(drop);
     }
-    let summary = train::train(&config, &options, &mut Progress::new())?;
+    let summary = train::train(&config, &options, &mut ProgressDisplay::new())?;
     message::note(sentence(&summary));
     Ok(())
 }

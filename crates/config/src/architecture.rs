@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, Attention, AttentionKind, CrossAttention, Decoder, Encoder, FeedForward,
-    Head, InitialState, Input, Items, LabelLayer, Labels, Norm, NormPosition, Positions, RecurrentDecoder,
-    RecurrentEncoder, RelativePositions, SelfMixing, Sinusoids, Stack, Task, Transform, TransformerStack,
-    Vocabulary,
+    AddedPositions, Architecture, AttentionKind, AttentionSpec, CrossAttention, DecoderSpec, EncoderSpec,
+    FeedForwardSpec, HeadSpec, InitialState, InputSpec, Items, LabelLayer, LabelsSpec, NormPosition,
+    NormSpec, Positions, RecurrentDecoderSpec, RecurrentEncoderSpec, RelativePositions, SelfMixing,
+    Sinusoids, StackSpec, Task, TransformSpec, TransformerStack, VocabularySpec,
 };
 
 use super::{
@@ -21,20 +21,20 @@ impl ModelConfig {
             Task::Fill | Task::Embed => tgt_vocab,
             _ => src_vocab,
         };
-        let encoder = |keys: &EncoderConfig| Stack {
+        let encoder = |keys: &EncoderConfig| StackSpec {
             input: self.source(keys.stack, read),
             layers: match keys.stack {
-                StackKind::Transformer => Encoder::Transformer(self.transformer_encoder(keys)),
-                StackKind::Recurrent => Encoder::Recurrent(self.recurrent_encoder(keys)),
+                StackKind::Transformer => EncoderSpec::Transformer(self.transformer_encoder(keys)),
+                StackKind::Recurrent => EncoderSpec::Recurrent(self.recurrent_encoder(keys)),
             },
         };
         let body = self.family.body().map(encoder, |keys| keys);
         let d_memory = body.encoder().map(|encoder| encoder.layers.d_out());
-        let decoder = |keys: &DecoderConfig| Stack {
+        let decoder = |keys: &DecoderConfig| StackSpec {
             input: self.target(keys.stack, tgt_vocab),
             layers: match keys.stack {
-                StackKind::Transformer => Decoder::Transformer(self.transformer_decoder(keys, d_memory)),
-                StackKind::Recurrent => Decoder::Recurrent(self.recurrent_decoder(keys, d_memory)),
+                StackKind::Transformer => DecoderSpec::Transformer(self.transformer_decoder(keys, d_memory)),
+                StackKind::Recurrent => DecoderSpec::Recurrent(self.recurrent_decoder(keys, d_memory)),
             },
         };
         Architecture {
@@ -44,24 +44,24 @@ impl ModelConfig {
         }
     }
 
-    fn source(&self, stack: StackKind, vocab: usize) -> Input {
+    fn source(&self, stack: StackKind, vocab: usize) -> InputSpec {
         match self.family.d_input() {
             None => self.tokens(stack, vocab, false),
             Some(width) => {
-                Input { items: Items::Vectors, d_model: width, ..self.tokens(stack, vocab, false) }
+                InputSpec { items: Items::Vectors, d_model: width, ..self.tokens(stack, vocab, false) }
             }
         }
     }
 
-    fn target(&self, stack: StackKind, vocab: usize) -> Input {
+    fn target(&self, stack: StackKind, vocab: usize) -> InputSpec {
         let translator = self.family.translator();
         let shared = translator.is_some_and(|keys| keys.output.tie_embeddings.ties_inputs());
         self.tokens(stack, vocab, shared)
     }
 
-    fn tokens(&self, stack: StackKind, vocab: usize, shared: bool) -> Input {
+    fn tokens(&self, stack: StackKind, vocab: usize, shared: bool) -> InputSpec {
         let scale = if self.scale_embeddings { (self.d_model as f64).sqrt() } else { 1.0 };
-        Input {
+        InputSpec {
             items: Items::Tokens { vocab, scale, shared },
             d_model: self.d_model,
             positions: match stack {
@@ -86,12 +86,12 @@ impl ModelConfig {
         }
     }
 
-    fn norm(&self) -> Norm {
-        Norm { kind: self.norm, epsilon: self.norm_epsilon }
+    fn norm(&self) -> NormSpec {
+        NormSpec { kind: self.norm, epsilon: self.norm_epsilon }
     }
 
-    fn attention(&self, n_heads: usize, positions: RelativePositions) -> Attention {
-        Attention {
+    fn attention(&self, n_heads: usize, positions: RelativePositions) -> AttentionSpec {
+        AttentionSpec {
             n_heads,
             n_kv_heads: self.n_kv_heads.map_or(n_heads, NonZeroUsize::get),
             d_head: (self.d_head).map_or(self.d_model / n_heads.max(1), NonZeroUsize::get),
@@ -134,7 +134,7 @@ impl ModelConfig {
             d_model: self.d_model,
             mixing,
             cross: None,
-            feed_forward: FeedForward {
+            feed_forward: FeedForwardSpec {
                 d_ff,
                 activation: self.activation,
                 gated: self.feed_forward_gate,
@@ -169,8 +169,8 @@ impl ModelConfig {
         }
     }
 
-    fn recurrent_encoder(&self, keys: &EncoderConfig) -> RecurrentEncoder {
-        RecurrentEncoder {
+    fn recurrent_encoder(&self, keys: &EncoderConfig) -> RecurrentEncoderSpec {
+        RecurrentEncoderSpec {
             n_layers: keys.n_encoder_layers,
             d_in: self.family.d_input().unwrap_or(self.d_model),
             d_hidden: self.recurrent.d_hidden,
@@ -180,9 +180,9 @@ impl ModelConfig {
         }
     }
 
-    fn recurrent_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> RecurrentDecoder {
+    fn recurrent_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> RecurrentDecoderSpec {
         let translator = self.family.translator();
-        RecurrentDecoder {
+        RecurrentDecoderSpec {
             n_layers: keys.n_decoder_layers,
             d_model: self.d_model,
             d_hidden: self.recurrent.d_hidden,
@@ -199,18 +199,18 @@ impl ModelConfig {
     }
 
     /// The head; an encoder's output is `d_encoder` wide.
-    fn head(&self, size: usize, d_encoder: usize) -> Head {
-        let labels = |layer| Labels { size, d_in: d_encoder, layer, dropout: self.dropout };
+    fn head(&self, size: usize, d_encoder: usize) -> HeadSpec {
+        let labels = |layer| LabelsSpec { size, d_in: d_encoder, layer, dropout: self.dropout };
         match &self.family {
-            FamilyConfig::Tagger { .. } => Head::Positions(labels(LabelLayer::None)),
+            FamilyConfig::Tagger { .. } => HeadSpec::Positions(labels(LabelLayer::None)),
             FamilyConfig::Classifier { pooling, label_layer, .. } => {
-                Head::Sequence { pooling: *pooling, labels: labels(*label_layer) }
+                HeadSpec::Sequence { pooling: *pooling, labels: labels(*label_layer) }
             }
             FamilyConfig::Encoder { pooling, normalize_embeddings, .. } => {
-                Head::Vector { pooling: *pooling, d: d_encoder, unit: *normalize_embeddings }
+                HeadSpec::Vector { pooling: *pooling, d: d_encoder, unit: *normalize_embeddings }
             }
             FamilyConfig::EncoderOnly { output, output_transform, .. } => {
-                let transform = output_transform.then(|| Transform {
+                let transform = output_transform.then(|| TransformSpec {
                     d: d_encoder,
                     activation: self.activation,
                     norm: self.norm(),
@@ -226,8 +226,13 @@ impl ModelConfig {
     }
 }
 
-fn vocabulary(size: usize, d_model: usize, output: &OutputConfig, transform: Option<Transform>) -> Head {
-    Head::Vocabulary(Vocabulary {
+fn vocabulary(
+    size: usize,
+    d_model: usize,
+    output: &OutputConfig,
+    transform: Option<TransformSpec>,
+) -> HeadSpec {
+    HeadSpec::Vocabulary(VocabularySpec {
         size,
         transform,
         d_model,

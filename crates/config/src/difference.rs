@@ -7,7 +7,7 @@ use super::{Config, ScheduleKind, table};
 
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct KeyDifference {
     /// The key with its section.
     pub key: String,
     /// The value here.
@@ -18,7 +18,7 @@ pub struct Difference {
 
 impl Config {
     /// The first difference of `other` that prevents resuming a run started with `self`.
-    pub fn difference_that_matters(&self, other: &Config) -> Option<Difference> {
+    pub fn difference_that_matters(&self, other: &Config) -> Option<KeyDifference> {
         let bound = bound_by_schedule(self.train.schedule.kind, self.train.schedule.decay_steps);
         let unused = other.unused_keys();
         self.difference_among(other, |key| {
@@ -28,7 +28,7 @@ impl Config {
     }
 
     /// The first key that has another value in `other`.
-    pub fn difference(&self, other: &Config) -> Option<Difference> {
+    pub fn difference(&self, other: &Config) -> Option<KeyDifference> {
         self.difference_among(other, |_| true)
     }
 
@@ -37,7 +37,7 @@ impl Config {
         &self,
         other: &Config,
         matters: impl Fn(&str) -> bool,
-    ) -> Option<Difference> {
+    ) -> Option<KeyDifference> {
         let [ours, theirs] = [self, other].map(|config| Table::try_from(config).unwrap_or_default());
         let shown = |table: &Table, key: &str| {
             table::get(table, key).map_or_else(|| "nothing".to_owned(), Value::to_string)
@@ -47,7 +47,7 @@ impl Config {
         let others = [&ours, &theirs].map(table::leaves).into_iter().flatten();
         let mut keys = keys.chain(others.map(|(key, _)| key));
         let key = keys.find(|key| matters(key) && table::get(&ours, key) != table::get(&theirs, key))?;
-        Some(Difference { ours: shown(&ours, &key), theirs: shown(&theirs, &key), key })
+        Some(KeyDifference { ours: shown(&ours, &key), theirs: shown(&theirs, &key), key })
     }
 }
 

@@ -42,16 +42,16 @@ pub use corpus::{BuiltinTask, Column, CorpusFile, CorpusFormat, CorpusSource, La
 pub use data::{DataConfig, StoreKind, Units};
 pub use decode::{DecodeConfig, EarlyStopping, LengthPenaltyFormula, MAX_BEAM_WIDTH};
 pub use device::{GpuChoice, TrainDevice};
-pub use difference::Difference;
+pub use difference::KeyDifference;
 pub use family::{
     DecoderConfig, EncoderConfig, Family, FamilyConfig, MixingKind, OutputConfig, StackKind, Translator,
 };
 pub use format::FORMAT;
-pub use load::{Draft, Known};
+pub use load::{ConfigDraft, KnownConfigs};
 pub use model::{ModelConfig, RecurrentConfig};
 pub use origin::{Origins, ValueOrigin};
 pub use reference::reference;
-pub use start::{Start, fitted};
+pub use start::{StarterCorpus, fitted};
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig, ScheduleKind,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::origin::{Origins, ValueOrigin};
-use super::place::{Document, not_toml, place_in_file};
+use super::place::{TomlSource, not_toml, place_in_file};
 use super::strict::{check_key, check_table};
 use super::{Config, corpus, dependent, format, resumed, source};
 
@@ -29,7 +29,7 @@ impl Config {
     /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, and those of
     /// [`Config::parse`].
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let draft = Draft::load(path, overrides)?;
+        let draft = ConfigDraft::load(path, overrides)?;
         let known = draft.known(None)?;
         draft.resolve(&known)
     }
@@ -40,7 +40,7 @@ impl Config {
     /// # Errors
     /// Those of [`Config::load`], and [`Error::Model`] if it has another [format](crate::FORMAT).
     pub fn load_stored(path: &Path) -> Result<Self> {
-        Draft::load(path, &[])?.resolve_stored().map(|(config, _)| config)
+        ConfigDraft::load(path, &[])?.resolve_stored().map(|(config, _)| config)
     }
 
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
@@ -50,7 +50,7 @@ impl Config {
     /// [`Error::Config`] with key and location for unknown keys, wrong types, values that
     /// [`Config::validate`] refuses, and those that contradict the model in `model.from`.
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
-        let draft = Draft::parse(text, path, overrides)?;
+        let draft = ConfigDraft::parse(text, path, overrides)?;
         let known = draft.known(None)?;
         draft.resolve(&known)
     }
@@ -69,7 +69,7 @@ impl Config {
 
 /// A configuration file that has been read. With `model.from`, it lacks what the model there says.
 #[derive(Debug)]
-pub struct Draft {
+pub struct ConfigDraft {
     text: String,
     path: PathBuf,
     overrides: Vec<Override>,
@@ -79,9 +79,9 @@ pub struct Draft {
     table: Table,
 }
 
-/// Configurations that complete a [`Draft`].
+/// Configurations that complete a [`ConfigDraft`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownConfigs {
     /// The configuration of the base model, from which training starts.
     pub source: Option<Config>,
     /// The configuration with which the resumed run began. Defaults that have changed since then are taken
@@ -89,7 +89,7 @@ pub struct Known {
     pub begun: Option<Config>,
 }
 
-impl Draft {
+impl ConfigDraft {
     /// Reads the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Draft {
     /// Reads `text`, the content of the file `path`, then applies `overrides` as [`Config::load`] does.
     ///
     /// # Errors
-    /// Those of [`Draft::load`].
+    /// Those of [`ConfigDraft::load`].
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self> {
         let parsed = contain(|| text.parse::<Table>())
             .map_err(|problem| Error::Toml { path: path.into(), problem })?;
@@ -125,11 +125,11 @@ impl Draft {
     ///
     /// # Errors
     /// Those of [`Config::load_source`].
-    pub fn known(&self, resumed: Option<&Path>) -> Result<Known> {
+    pub fn known(&self, resumed: Option<&Path>) -> Result<KnownConfigs> {
         let run = resumed.filter(|run| Config::is_in(run));
         let model = self.table.get("model");
         let Some(from) = model.and_then(|model| model.get("from")?.as_str()) else {
-            return Ok(Known {
+            return Ok(KnownConfigs {
                 source: None,
                 // What is wrong with it is said when the run is opened.
                 begun: run.and_then(|run| Config::load_source(run).ok()),
@@ -142,23 +142,23 @@ impl Draft {
             None => Config::load_source(Path::new(from)),
         };
         let source = source.map_err(|error| self.located(error))?;
-        Ok(Known { source: Some(source), begun })
+        Ok(KnownConfigs { source: Some(source), begun })
     }
 
-    /// The whole configuration, given the result of [`Draft::known`].
+    /// The whole configuration, given the result of [`ConfigDraft::known`].
     ///
     /// # Errors
     /// Those of [`Config::parse`].
-    pub fn resolve(self, known: &Known) -> Result<Config> {
+    pub fn resolve(self, known: &KnownConfigs) -> Result<Config> {
         self.resolve_with_origins(known).map(|(config, _)| config)
     }
 
-    /// [`Draft::resolve`], with the origins of the values.
+    /// [`ConfigDraft::resolve`], with the origins of the values.
     ///
     /// # Errors
     /// Those of [`Config::parse`].
-    pub fn resolve_with_origins(mut self, known: &Known) -> Result<(Config, Origins)> {
-        let Known { source, begun } = known;
+    pub fn resolve_with_origins(mut self, known: &KnownConfigs) -> Result<(Config, Origins)> {
+        let KnownConfigs { source, begun } = known;
         let mut origins = self.origins();
         if let Some(begun) = begun {
             resumed::keep(&mut self.table, begun);
@@ -187,7 +187,7 @@ impl Draft {
 
     /// The origins of the values in the file with the overrides.
     fn origins(&self) -> Origins {
-        let document = Document::read(&self.text);
+        let document = TomlSource::read(&self.text);
         Origins::new(&self.table, |key| {
             let overridden = self.overrides.iter().any(|o| o.sets(key));
             match document.line_of(key).filter(|_| !overridden) {
@@ -297,7 +297,7 @@ fn located(error: Error, place: impl FnOnce(&str) -> String) -> Error {
 fn place(text: &str, path: &Path, overrides: &[Override], key: &str) -> String {
     if overrides.iter().any(|o| o.sets(key)) {
         OVERRIDE.to_owned()
-    } else if Document::read(text).line_of(key).is_some() {
+    } else if TomlSource::read(text).line_of(key).is_some() {
         place_in_file(text, path, key)
     } else if overrides.iter().any(|o| is_within(&o.key, key)) {
         OVERRIDE.to_owned()

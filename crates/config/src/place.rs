@@ -8,19 +8,19 @@ use toml::de::DeTable;
 
 /// The file, and the line on which it names `key`, for messages.
 pub(super) fn place_in_file(text: &str, path: &Path, key: &str) -> String {
-    match Document::read(text).line_of(key) {
+    match TomlSource::read(text).line_of(key) {
         Some(line) => format!("`{}`, line {line}", path.display()),
         None => format!("`{}`", path.display()),
     }
 }
 
 /// A text, and what it says where, if it is TOML.
-pub(super) struct Document<'a> {
+pub(super) struct TomlSource<'a> {
     text: &'a str,
     table: Option<Spanned<DeTable<'a>>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> TomlSource<'a> {
     pub(super) fn read(text: &'a str) -> Self {
         Self { text, table: DeTable::parse(text).ok() }
     }

@@ -13,7 +13,7 @@ use super::{Config, Family, FamilyConfig, ModelConfig, TrainDevice, format};
 
 /// The type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum KeyType {
     /// Further keys.
     Section,
     /// `true` or `false`.
@@ -39,7 +39,7 @@ pub(super) struct Key {
     /// The dotted path.
     pub(super) path: String,
     /// The type of its value.
-    pub(super) kind: Kind,
+    pub(super) kind: KeyType,
     /// Its JSON Schema.
     pub(super) schema: &'static Value,
 }
@@ -103,7 +103,7 @@ pub(super) static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 });
 
 /// The type of every key, keyed by its dotted path.
-pub(super) static SCHEMA: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
+pub(super) static SCHEMA: LazyLock<BTreeMap<String, KeyType>> = LazyLock::new(|| {
     let keys = KEYS.iter().map(|key| (key.path.clone(), key.kind));
     keys.collect()
 });
@@ -193,26 +193,26 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     })
 }
 
-fn kind(schema: &'static Value) -> Option<Kind> {
+fn kind(schema: &'static Value) -> Option<KeyType> {
     if properties(schema).is_some() {
-        return Some(Kind::Section);
+        return Some(KeyType::Section);
     }
     let choices: Vec<&'static str> = choices(schema).map(|(value, _)| value).collect();
     if !choices.is_empty() {
         // Once for each of a few keys.
-        return Some(Kind::OneOf(choices.leak()));
+        return Some(KeyType::OneOf(choices.leak()));
     }
     match schema.get("type")?.as_str()? {
-        "boolean" => Some(Kind::Switch),
-        "integer" => Some(Kind::Whole),
-        "number" => Some(Kind::Number),
+        "boolean" => Some(KeyType::Switch),
+        "integer" => Some(KeyType::Whole),
+        "number" => Some(KeyType::Number),
         "string" => match schema.get("pattern") {
-            Some(pattern) if pattern == TrainDevice::PATTERN => Some(Kind::Device),
+            Some(pattern) if pattern == TrainDevice::PATTERN => Some(KeyType::Device),
             Some(_) => None,
-            None => Some(Kind::Text),
+            None => Some(KeyType::Text),
         },
-        "array" if schema["items"].get("anyOf").is_some() => Some(Kind::Columns),
-        "array" => Some(Kind::Texts),
+        "array" if schema["items"].get("anyOf").is_some() => Some(KeyType::Columns),
+        "array" => Some(KeyType::Texts),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use toml::Value;
 
-use super::schema::{self, KEYS, Key, Kind};
+use super::schema::{self, KEYS, Key, KeyType};
 use super::{Config, Origins};
 
 /// The column at which long comments are broken.
@@ -18,7 +18,7 @@ impl Config {
         };
         let unused = self.unused_keys();
         let mut text = String::new();
-        let sections = KEYS.iter().filter(|key| key.kind == Kind::Section);
+        let sections = KEYS.iter().filter(|key| key.kind == KeyType::Section);
         for section in std::iter::once("").chain(sections.map(|key| key.path.as_str())) {
             let mut lines = Vec::new();
             for key in direct(section) {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::{
-    Config, DataConfig, Difference, Family, FamilyConfig, LabelLayer, Pooling, TokenizerConfig,
+    Config, DataConfig, Family, FamilyConfig, KeyDifference, LabelLayer, Pooling, TokenizerConfig,
     TokenizerKind, Vocabulary, dependent, table,
 };
 
@@ -100,7 +100,7 @@ impl Config {
             let is_own = OWN.contains(&key) || new_head && OF_NEW_HEAD.contains(&key);
             (key.starts_with("model.") || key.starts_with("tokenizer.")) && !is_own
         };
-        let Some(Difference { key, ours, theirs }) =
+        let Some(KeyDifference { key, ours, theirs }) =
             heir(source, self.model.family.family()).with_from(self).difference_among(self, is_bound)
         else {
             return Ok(());

@@ -132,7 +132,7 @@ const WIDTH: usize = 100;
 /// The format of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum Start {
+pub enum StarterCorpus {
     /// Two files aligned line by line: `src` and `tgt`.
     Aligned,
     /// A file of lines with a tab.
@@ -153,7 +153,7 @@ pub enum Start {
     Builtin,
 }
 
-impl Start {
+impl StarterCorpus {
     /// The usual format for `family`.
     pub fn usual(family: Family) -> Self {
         match family.task() {

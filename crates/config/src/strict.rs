@@ -4,7 +4,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::shown::shown;
 use toml::{Table, Value};
 
-use super::schema::{Kind, SCHEMA, join};
+use super::schema::{KeyType, SCHEMA, join};
 use super::{TrainDevice, usual};
 
 /// The maximum number of bytes of a name that may have been meant for another one: it takes long to compare
@@ -36,29 +36,29 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
         return Err(unknown_key(key, value));
     };
     match (kind, value) {
-        (Kind::Section, Value::Table(table)) => check_table(key, table),
-        (Kind::Section, Value::Array(list)) if LISTS.contains(&key) => {
+        (KeyType::Section, Value::Table(table)) => check_table(key, table),
+        (KeyType::Section, Value::Array(list)) if LISTS.contains(&key) => {
             list.iter().try_for_each(|value| match value {
                 Value::Array(_) => Err(wrong_type(key, kind, value)),
                 value => check_key(key, value),
             })
         }
-        (Kind::Switch, Value::Boolean(_)) | (Kind::Text, Value::String(_)) => Ok(()),
-        (Kind::Whole, Value::Integer(0..)) => Ok(()),
-        (Kind::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
-        (Kind::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
-        (Kind::Columns, Value::Array(columns))
+        (KeyType::Switch, Value::Boolean(_)) | (KeyType::Text, Value::String(_)) => Ok(()),
+        (KeyType::Whole, Value::Integer(0..)) => Ok(()),
+        (KeyType::Number, Value::Integer(_) | Value::Float(_)) => Ok(()),
+        (KeyType::Texts, Value::Array(texts)) if texts.iter().all(Value::is_str) => Ok(()),
+        (KeyType::Columns, Value::Array(columns))
             if columns.iter().all(|column| column.is_str() || matches!(column, Value::Integer(1..))) =>
         {
             Ok(())
         }
-        (Kind::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
-        (Kind::Device, Value::String(text)) if text.parse::<TrainDevice>().is_ok() => Ok(()),
+        (KeyType::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
+        (KeyType::Device, Value::String(text)) if text.parse::<TrainDevice>().is_ok() => Ok(()),
         _ => Err(wrong_type(key, kind, value)),
     }
 }
 
-fn wrong_type(key: &str, kind: Kind, value: &Value) -> Error {
+fn wrong_type(key: &str, kind: KeyType, value: &Value) -> Error {
     Error::Config {
         key: key.to_owned(),
         expected: expected(kind),
@@ -67,17 +67,17 @@ fn wrong_type(key: &str, kind: Kind, value: &Value) -> Error {
     }
 }
 
-fn expected(kind: Kind) -> String {
+fn expected(kind: KeyType) -> String {
     match kind {
-        Kind::Section => "a section of keys".into(),
-        Kind::Switch => "`true` or `false`".into(),
-        Kind::Whole => "a whole number, 0 or more".into(),
-        Kind::Number => "a number".into(),
-        Kind::Text => "a string".into(),
-        Kind::Device => TrainDevice::EXPECTED.into(),
-        Kind::Texts => "a list of strings".into(),
-        Kind::Columns => "a list of names, or of numbers from 1".into(),
-        Kind::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
+        KeyType::Section => "a section of keys".into(),
+        KeyType::Switch => "`true` or `false`".into(),
+        KeyType::Whole => "a whole number, 0 or more".into(),
+        KeyType::Number => "a number".into(),
+        KeyType::Text => "a string".into(),
+        KeyType::Device => TrainDevice::EXPECTED.into(),
+        KeyType::Texts => "a list of strings".into(),
+        KeyType::Columns => "a list of names, or of numbers from 1".into(),
+        KeyType::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
     }
 }
 
@@ -91,34 +91,34 @@ fn described(value: &Value) -> String {
 }
 
 /// A guess at what `value` was meant to be.
-fn hint(key: &str, kind: Kind, value: &Value) -> Option<String> {
+fn hint(key: &str, kind: KeyType, value: &Value) -> Option<String> {
     let write = |value: String| format!("write `{value}`");
     match (kind, value) {
-        (Kind::Switch, Value::String(text)) => text.parse::<bool>().ok().map(|on| write(on.to_string())),
-        (Kind::Whole, Value::String(text)) => {
+        (KeyType::Switch, Value::String(text)) => text.parse::<bool>().ok().map(|on| write(on.to_string())),
+        (KeyType::Whole, Value::String(text)) => {
             let number = text.parse::<i64>().ok().filter(|number| *number >= 0)?;
             Some(write(number.to_string()))
         }
-        (Kind::Whole, Value::Float(number)) => {
+        (KeyType::Whole, Value::Float(number)) => {
             const EXACT: f64 = 9e15;
             let is_whole = (0.0..EXACT).contains(number) && number.fract() == 0.0;
             is_whole.then(|| write(number.to_string()))
         }
-        (Kind::Number, Value::String(text)) => {
+        (KeyType::Number, Value::String(text)) => {
             let number = text.parse::<f64>().ok().filter(|number| number.is_finite())?;
             Some(write(number.to_string()))
         }
-        (Kind::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
+        (KeyType::Text, Value::Integer(_) | Value::Float(_) | Value::Boolean(_)) => {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
-        (Kind::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{}\"]`", shown(text))),
-        (Kind::OneOf(allowed), Value::String(text)) => {
+        (KeyType::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{}\"]`", shown(text))),
+        (KeyType::OneOf(allowed), Value::String(text)) => {
             let other = usual::hint(key, &normalized(text)).map(str::to_owned);
             other.or_else(|| meant_value(allowed, text).map(did_you_mean))
         }
-        (Kind::Device, Value::String(text)) => device(text).map(write),
-        (Kind::Device, Value::Integer(number @ 0..)) => Some(write(format!("\"gpu:{number}\""))),
-        (Kind::Section, Value::String(text)) => choice(key, text),
+        (KeyType::Device, Value::String(text)) => device(text).map(write),
+        (KeyType::Device, Value::Integer(number @ 0..)) => Some(write(format!("\"gpu:{number}\""))),
+        (KeyType::Section, Value::String(text)) => choice(key, text),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ fn meant_value(allowed: &[&'static str], text: &str) -> Option<&'static str> {
 fn choice(key: &str, text: &str) -> Option<String> {
     let keys = [key.to_owned(), join(key, "kind"), join(key, "family")];
     let (key, allowed) = keys.into_iter().find_map(|key| match SCHEMA.get(&key) {
-        Some(Kind::OneOf(allowed)) => Some((key, *allowed)),
+        Some(KeyType::OneOf(allowed)) => Some((key, *allowed)),
         _ => None,
     })?;
     Some(match meant_value(allowed, text) {
@@ -251,7 +251,7 @@ fn did_you_mean(name: &str) -> String {
 }
 
 fn sections() -> String {
-    listed(SCHEMA.iter().filter(|(_, kind)| **kind == Kind::Section).map(|(key, _)| key.as_str()))
+    listed(SCHEMA.iter().filter(|(_, kind)| **kind == KeyType::Section).map(|(key, _)| key.as_str()))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

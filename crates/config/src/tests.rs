@@ -14,7 +14,7 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 
-use super::schema::{Kind, SCHEMA};
+use super::schema::{KeyType, SCHEMA};
 use super::{Config, CorpusSource, Family, users};
 
 /// A minimal configuration.
@@ -51,15 +51,15 @@ fn accepts(lines: &[&str]) {
 #[test]
 fn the_schema_knows_keys_and_kinds() {
     let kinds = [
-        ("seed", Kind::Whole),
-        ("data.valid", Kind::Section),
-        ("data.valid.pairs", Kind::Whole),
-        ("data.train.src", Kind::Text),
-        ("model.suppress_tokens", Kind::Texts),
-        ("train.optimizer.beta1", Kind::Number),
-        ("model.scale_embeddings", Kind::Switch),
-        ("train.best_by", Kind::OneOf(&["loss", "bleu"])),
-        ("train.device", Kind::Device),
+        ("seed", KeyType::Whole),
+        ("data.valid", KeyType::Section),
+        ("data.valid.pairs", KeyType::Whole),
+        ("data.train.src", KeyType::Text),
+        ("model.suppress_tokens", KeyType::Texts),
+        ("train.optimizer.beta1", KeyType::Number),
+        ("model.scale_embeddings", KeyType::Switch),
+        ("train.best_by", KeyType::OneOf(&["loss", "bleu"])),
+        ("train.device", KeyType::Device),
     ];
     for (key, kind) in kinds {
         assert_eq!(SCHEMA.get(key), Some(&kind), "{key}");

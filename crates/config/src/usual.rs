@@ -90,7 +90,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::schema::{Kind, SCHEMA};
+    use crate::schema::{KeyType, SCHEMA};
 
     /// The tables name what there is, and nothing that is a name here already.
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         }
         assert!(known.contains("lr") && known.contains("dim_emb"));
         let all = SCHEMA.values().filter_map(|kind| match kind {
-            Kind::OneOf(values) => Some(*values),
+            KeyType::OneOf(values) => Some(*values),
             _ => None,
         });
         let all: Vec<&str> = all.flatten().copied().collect();
@@ -114,7 +114,7 @@ mod tests {
             assert!(all.contains(&value), "{value}");
         }
         for (key, other, _) in OTHERWISE {
-            let Some(Kind::OneOf(values)) = SCHEMA.get(key) else {
+            let Some(KeyType::OneOf(values)) = SCHEMA.get(key) else {
                 panic!("{key} has no list of values");
             };
             assert!(!values.contains(&other), "{key} = {other}");

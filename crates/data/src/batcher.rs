@@ -10,12 +10,12 @@ use attentive_base::error::{Error, Result};
 use attentive_text::{Sides, SpecialTokens};
 use serde::{Deserialize, Serialize};
 
-use super::budget::{BatchSize, Budget, Lengths, sample};
-use super::example::{Example, Input};
+use super::budget::{BatchSize, Budget, ExampleLengths, sample};
+use super::example::{EncoderInput, Example};
 use super::examples::Examples;
 use super::masking::Masking;
-use super::order::{self, Order, Window};
-use super::parts::Parts;
+use super::order::{self, BatchOrder, Window};
+use super::parts::CorpusParts;
 
 /// The position of the next batch in the endless sequence of batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ impl Position {
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Examples,
-    parts: Parts,
+    parts: CorpusParts,
     budget: Budget,
     seed: u64,
     special: Sides,
@@ -68,7 +68,7 @@ pub struct Batcher {
     /// The windows of the current epoch.
     windows: Vec<Window>,
     /// The current window.
-    order: Order,
+    order: BatchOrder,
 }
 
 impl Batcher {
@@ -85,7 +85,7 @@ impl Batcher {
         masking: Option<Masking>,
     ) -> Result<Self> {
         let examples = examples.into();
-        let parts = Parts::whole(examples.len());
+        let parts = CorpusParts::whole(examples.len());
         Self::of_parts(examples, parts, budget, seed, special, masking)
     }
 
@@ -96,7 +96,7 @@ impl Batcher {
     /// epoch.
     pub fn of_parts(
         examples: impl Into<Examples>,
-        parts: Parts,
+        parts: CorpusParts,
         budget: Budget,
         seed: u64,
         special: impl Into<Sides>,
@@ -121,7 +121,7 @@ impl Batcher {
             masking,
             position: Position::default(),
             windows: Vec::new(),
-            order: Order::default(),
+            order: BatchOrder::default(),
         };
         batcher.lay_out(Position::default())?;
         batcher.skip_empty_windows()?;
@@ -223,7 +223,7 @@ impl Batcher {
         self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples()
     }
 
-    fn sizes_of(&self, order: &Order) -> Vec<BatchSize> {
+    fn sizes_of(&self, order: &BatchOrder) -> Vec<BatchSize> {
         let lengths = |index| self.examples.lengths(index);
         let size = |number| BatchSize::of(order.batch(number).map(lengths));
         sample(&Vec::from_iter((0..order.len()).map(size)))
@@ -241,9 +241,9 @@ impl Batcher {
         batch
     }
 
-    fn order_of(&self, window: &Window, budget: Budget, position: Position) -> Order {
+    fn order_of(&self, window: &Window, budget: Budget, position: Position) -> BatchOrder {
         let (examples, parts) = (&self.examples, &self.parts);
-        Order::of(examples, parts, window, budget, self.seed, position)
+        BatchOrder::of(examples, parts, window, budget, self.seed, position)
     }
 }
 
@@ -260,7 +260,7 @@ pub fn fixed_batches(
 ) -> Result<Vec<Batch>> {
     let special = special.into();
     let lengths = examples.iter().map(Example::lengths);
-    budget.check(lengths.map(Lengths::least_batch_tokens).max())?;
+    budget.check(lengths.map(ExampleLengths::least_batch_tokens).max())?;
     examples.sort_by_key(Example::lengths);
     let batches = budget.cut(examples.iter().map(Example::lengths));
     Ok(batches
@@ -282,9 +282,9 @@ fn assemble(examples: &[&Example], special: Sides) -> Batch {
         Padded::new(&rows, special.pad)
     };
     let tgt_in = || rows(Example::tgt_in, special.tgt);
-    let src = |first: &Input| match first {
-        Input::Tokens(_) => rows(Example::src, special.src).into(),
-        Input::Vectors { width, .. } => vectors(examples, *width),
+    let src = |first: &EncoderInput| match first {
+        EncoderInput::Tokens(_) => rows(Example::src, special.src).into(),
+        EncoderInput::Vectors { width, .. } => vectors(examples, *width),
     };
     let inputs = examples.first().map(|first| first.inputs.as_ref().map(src, |_| tgt_in()));
     Batch {
@@ -300,7 +300,7 @@ fn vectors(examples: &[&Example], d: usize) -> Src {
     let width = lens.iter().copied().max().unwrap_or(0);
     let mut values = Vec::with_capacity(examples.len() * width * d);
     for (row, example) in (1..).zip(examples) {
-        if let Some(Input::Vectors { values: own, .. }) = example.inputs.encoder() {
+        if let Some(EncoderInput::Vectors { values: own, .. }) = example.inputs.encoder() {
             values.extend_from_slice(own);
         }
         values.resize(row * width * d, 0.0);

@@ -7,7 +7,7 @@ use attentive_base::error::{Error, Result};
 
 /// Lengths of an example in tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Lengths {
+pub(super) struct ExampleLengths {
     /// Number of tokens to predict.
     pub tgt: usize,
     /// Length of the encoder input.
@@ -37,9 +37,9 @@ impl BatchSize {
     }
 
     /// The size of a batch of examples of these lengths.
-    pub(super) fn of(lengths: impl ExactSizeIterator<Item = Lengths>) -> Self {
+    pub(super) fn of(lengths: impl ExactSizeIterator<Item = ExampleLengths>) -> Self {
         let rows = lengths.len();
-        let longest = lengths.fold(Lengths::default(), Lengths::max_of_each);
+        let longest = lengths.fold(ExampleLengths::default(), ExampleLengths::max_of_each);
         Self { rows, src_len: longest.src, tgt_len: longest.tgt }
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn sample(sizes: &[BatchSize]) -> Vec<BatchSize> {
     chosen.into_iter().map(|place| sizes[place]).collect()
 }
 
-impl Lengths {
+impl ExampleLengths {
     /// The larger length on each side.
     pub(super) fn max_of_each(self, other: Self) -> Self {
         Self { tgt: self.tgt.max(other.tgt), src: self.src.max(other.src) }
@@ -104,9 +104,9 @@ impl Budget {
     }
 
     /// Divides examples sorted by length into batches within the budget.
-    pub(super) fn cut(self, sorted: impl Iterator<Item = Lengths>) -> Vec<Range<usize>> {
+    pub(super) fn cut(self, sorted: impl Iterator<Item = ExampleLengths>) -> Vec<Range<usize>> {
         let mut batches: Vec<Range<usize>> = Vec::new();
-        let mut longest = Lengths::default();
+        let mut longest = ExampleLengths::default();
         for (index, lengths) in sorted.enumerate() {
             longest = longest.max_of_each(lengths);
             match batches.last_mut() {
@@ -120,7 +120,7 @@ impl Budget {
         batches
     }
 
-    fn allows(self, rows: usize, longest: Lengths) -> bool {
+    fn allows(self, rows: usize, longest: ExampleLengths) -> bool {
         rows * longest.tgt <= self.tgt_tokens && rows * longest.src <= self.src_tokens
     }
 }

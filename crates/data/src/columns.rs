@@ -2,19 +2,19 @@
 
 use attentive_config::Column;
 
-use super::form::Form;
+use super::form::DataKind;
 use super::item::Item;
 
 /// The two columns of a table that are read: source and target, or text and label.
 #[derive(Clone, Debug)]
-pub(super) struct Columns {
+pub(super) struct TableColumns {
     /// As configured; `None` for tables of two columns.
     given: Option<[Column; 2]>,
     /// Their places, counted from 0, once they are known.
     places: Option<[usize; 2]>,
 }
 
-impl Columns {
+impl TableColumns {
     pub(super) fn new(given: Option<[Column; 2]>) -> Self {
         let place = |column: &Column| match column {
             Column::Number(number) => Some(number.get() - 1),
@@ -26,10 +26,10 @@ impl Columns {
 
     /// Reads a line of these `fields`; `None` if it is the header. Describes the problem if a column is
     /// missing.
-    pub(super) fn read(&mut self, fields: &[&str], form: Form) -> Result<Option<Item>, String> {
+    pub(super) fn read(&mut self, fields: &[&str], form: DataKind) -> Result<Option<Item>, String> {
         let Some(given) = &self.given else {
             return match (fields, form) {
-                ([label, text], Form::Labeled) => Item::from_columns(text, label, form).map(Some),
+                ([label, text], DataKind::Labeled) => Item::from_columns(text, label, form).map(Some),
                 ([src, tgt], _) => Item::from_columns(src, tgt, form).map(Some),
                 _ => {
                     let hint = match fields {

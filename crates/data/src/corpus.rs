@@ -4,35 +4,35 @@ use std::borrow::Cow;
 
 use attentive_base::error::{Error, Result};
 
-use super::form::Form;
-use super::intake::{Intake, ReadStats};
-use super::item::{Entry, Fault, Item, TagInput, has_control};
-use super::reader::{Places, Reader};
-use super::sample::Sample;
+use super::form::DataKind;
+use super::intake::{LineFilter, ReadStats};
+use super::item::{DropReason, Item, NumberedItem, TagInput, has_control};
+use super::reader::{CorpusReader, LineOrigins};
+use super::sample::ReservoirSample;
 use super::stored::SourceFile;
 
-/// The lines of a corpus, all of the same [`Form`], and the files that they come from.
+/// The lines of a corpus, all of the same [`DataKind`], and the files that they come from.
 #[derive(Clone, Debug)]
 pub struct Corpus {
-    intake: Intake,
-    entries: Vec<Entry>,
+    intake: LineFilter,
+    entries: Vec<NumberedItem>,
     sources: Vec<SourceFile>,
     /// The number of the last line of each part of the corpus.
     ends: Vec<usize>,
-    places: Places,
+    places: LineOrigins,
     /// Warnings about the files.
     warnings: Vec<String>,
 }
 
 impl Corpus {
     /// An empty corpus of `form`.
-    pub(super) fn new(form: Form, sources: Vec<SourceFile>) -> Self {
+    pub(super) fn new(form: DataKind, sources: Vec<SourceFile>) -> Self {
         Self {
-            intake: Intake::new(form),
+            intake: LineFilter::new(form),
             entries: Vec::new(),
             sources,
             ends: Vec::new(),
-            places: Places::default(),
+            places: LineOrigins::default(),
             warnings: Vec::new(),
         }
     }
@@ -41,7 +41,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Data`] if the number of tags differs from the number of tokens or vectors.
-    pub fn from_items(form: Form, items: impl IntoIterator<Item = Item>) -> Result<Self> {
+    pub fn from_items(form: DataKind, items: impl IntoIterator<Item = Item>) -> Result<Self> {
         let mut corpus = Self::new(form, Vec::new());
         for item in items {
             let line = corpus.intake.stats.lines + 1;
@@ -55,7 +55,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Data`] if there are no lines.
-    pub fn sampled(sample: Sample, reader: Reader) -> Result<Self> {
+    pub fn sampled(sample: ReservoirSample, reader: CorpusReader) -> Result<Self> {
         let mut corpus = Self::new(reader.form(), Vec::new());
         corpus.entries = sample.into_entries();
         corpus.finish(reader);
@@ -68,7 +68,7 @@ impl Corpus {
         if self.entries.len() <= most {
             return Cow::Borrowed(self);
         }
-        let mut sample = Sample::new(most);
+        let mut sample = ReservoirSample::new(most);
         let entries = self.entries.iter().cloned();
         entries.for_each(|entry| sample.offer(entry));
         Cow::Owned(Self {
@@ -82,12 +82,12 @@ impl Corpus {
     }
 
     /// Returns the kind of data in the lines.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> DataKind {
         self.intake.form
     }
 
-    /// Returns the lines in order; a [`Form::Stream`] has a single one.
-    pub fn entries(&self) -> &[Entry] {
+    /// Returns the lines in order; a [`DataKind::Stream`] has a single one.
+    pub fn entries(&self) -> &[NumberedItem] {
         &self.entries
     }
 
@@ -112,10 +112,10 @@ impl Corpus {
         &self.sources
     }
 
-    /// Returns the whole text of a [`Form::Stream`].
+    /// Returns the whole text of a [`DataKind::Stream`].
     pub fn stream(&self) -> Option<&str> {
         match (self.form(), self.entries.as_slice()) {
-            (Form::Stream, [Entry { item: Item::Text(text), .. }]) => Some(text),
+            (DataKind::Stream, [NumberedItem { item: Item::Text(text), .. }]) => Some(text),
             _ => None,
         }
     }
@@ -132,7 +132,7 @@ impl Corpus {
     /// language models and vectors.
     pub fn src_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
-        for Entry { item, .. } in &self.entries {
+        for NumberedItem { item, .. } in &self.entries {
             match item {
                 Item::Translation { src, .. } => texts.push(src.as_str()),
                 Item::Labeled { text, .. } => texts.push(text),
@@ -148,7 +148,7 @@ impl Corpus {
     /// Returns all target text: sentences, tags, labels or texts.
     pub fn tgt_texts(&self) -> Vec<&str> {
         let mut texts = Vec::new();
-        for Entry { item, .. } in &self.entries {
+        for NumberedItem { item, .. } in &self.entries {
             match item {
                 Item::Translation { tgt, .. } => texts.push(tgt.as_str()),
                 Item::Labeled { label, .. } => texts.push(label),
@@ -190,20 +190,20 @@ impl Corpus {
     }
 
     /// Counts a dropped line.
-    pub(super) fn skip(&mut self, fault: Fault) {
+    pub(super) fn skip(&mut self, fault: DropReason) {
         self.intake.skip(fault);
     }
 
     /// Adds an entry that `reader` has read.
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: NumberedItem) {
         match (self.form(), &entry.item) {
-            (Form::Stream, Item::Text(line)) => self.extend_text(line, entry.line),
+            (DataKind::Stream, Item::Text(line)) => self.extend_text(line, entry.line),
             _ => self.entries.push(entry),
         }
     }
 
     /// Takes over the statistics and files of `reader`, from which all lines came.
-    pub(super) fn finish(&mut self, reader: Reader) {
+    pub(super) fn finish(&mut self, reader: CorpusReader) {
         self.intake.stats = reader.stats();
         self.ends = reader.ends().to_vec();
         self.warnings = reader.warnings();
@@ -211,22 +211,22 @@ impl Corpus {
         self.sources = reader.finish();
     }
 
-    /// Appends the next line to the text of a [`Form::Stream`], unless it contains control characters.
+    /// Appends the next line to the text of a [`DataKind::Stream`], unless it contains control characters.
     pub(super) fn append(&mut self, line: &str) {
         if has_control(line) {
-            self.skip(Fault::Control);
+            self.skip(DropReason::Control);
             return;
         }
         self.intake.stats.lines += 1;
         self.extend_text(line, self.intake.stats.lines);
     }
 
-    /// Extends the text of a [`Form::Stream`] by line `number`.
+    /// Extends the text of a [`DataKind::Stream`] by line `number`.
     fn extend_text(&mut self, line: &str, number: usize) {
         if self.entries.is_empty() {
-            self.entries.push(Entry { item: Item::Text(String::new()), line: number });
+            self.entries.push(NumberedItem { item: Item::Text(String::new()), line: number });
         }
-        if let [Entry { item: Item::Text(text), .. }] = self.entries.as_mut_slice() {
+        if let [NumberedItem { item: Item::Text(text), .. }] = self.entries.as_mut_slice() {
             text.push_str(line);
             text.push('\n');
         }
@@ -241,15 +241,15 @@ impl Corpus {
         held.places = self.places.clone();
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
         match (self.form(), self.entries.as_mut_slice()) {
-            (Form::Stream, [Entry { item: Item::Text(text), line }]) => {
+            (DataKind::Stream, [NumberedItem { item: Item::Text(text), line }]) => {
                 let cut = text.char_indices().nth(kept(text.chars().count()));
                 let cut = cut.map_or(text.len(), |(byte, _)| byte);
-                held.entries.push(Entry { item: Item::Text(text.split_off(cut)), line: *line });
+                held.entries.push(NumberedItem { item: Item::Text(text.split_off(cut)), line: *line });
             }
             _ => held.entries = self.entries.split_off(kept(self.entries.len())),
         }
         held.intake.stats.lines = held.entries.len();
-        let is_blank = |entry: &Entry| matches!(&entry.item, Item::Text(text) if text.is_empty());
+        let is_blank = |entry: &NumberedItem| matches!(&entry.item, Item::Text(text) if text.is_empty());
         let is_empty = |corpus: &Self| corpus.entries.iter().all(is_blank);
         if is_empty(self) || is_empty(&held) {
             return Err(Error::Config {

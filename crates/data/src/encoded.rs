@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use super::corpus::Corpus;
 use super::example::Example;
-use super::item::{Entry, Item, TagInput};
+use super::item::{Item, NumberedItem, TagInput};
 use super::labels::LabelOrigin;
 use super::masking::can_be_hidden;
-use super::progress::{Progress, Watch};
+use super::progress::{Progress, ProgressCallback};
 use super::token_counts::TokenCounts;
 
-/// Number of lines encoded in parallel between two calls of a [`Watch`].
+/// Number of lines encoded in parallel between two calls of a [`ProgressCallback`].
 pub(super) const LINES_PER_CALL: usize = 1 << 14;
 
 /// Counts of lines kept and dropped during encoding.
@@ -96,7 +96,7 @@ impl fmt::Display for EncodeStats {
 /// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones,
 /// and texts for a masked language model in which no token [`can_be_hidden`].
 #[derive(Debug)]
-pub struct Encoder<'a> {
+pub struct LineEncoder<'a> {
     task: Task,
     tokenizers: &'a Tokenizers,
     /// The maximum ratio of the numbers of tokens of two sides.
@@ -114,7 +114,7 @@ struct Words {
     tgt: WordCache,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> LineEncoder<'a> {
     /// Returns an encoder of lines for `task`, with sides of at most `max_len` tokens.
     pub fn new(task: Task, tokenizers: &'a Tokenizers, max_len: usize) -> Self {
         let stats = EncodeStats { max_len, ..EncodeStats::default() };
@@ -150,11 +150,11 @@ impl<'a> Encoder<'a> {
     /// tag or label is not in the vocabulary.
     pub fn encode(
         &mut self,
-        entries: &[Entry],
+        entries: &[NumberedItem],
         error: impl Fn(usize, String) -> Error + Sync,
     ) -> Result<Vec<Example>> {
         let special = self.tokenizers.tgt().special();
-        let encode_one = |entry: &Entry| {
+        let encode_one = |entry: &NumberedItem| {
             let thread = rayon::current_thread_index().unwrap_or(0) % self.words.len();
             let mut words = self.words[thread].lock().unwrap_or_else(PoisonError::into_inner);
             let example = encode_entry(entry, self.task, self.tokenizers, &mut words)?;
@@ -225,8 +225,8 @@ impl<'a> Encoder<'a> {
 /// [`Error::Line`] if a tag or label is not in the vocabulary.
 pub fn encode(
     corpus: &Corpus,
-    mut encoder: Encoder<'_>,
-    watch: Watch<'_>,
+    mut encoder: LineEncoder<'_>,
+    watch: ProgressCallback<'_>,
 ) -> Result<(Vec<Example>, EncodeStats)> {
     let entries = corpus.entries();
     let (mut examples, mut done) = (Vec::with_capacity(entries.len()), 0);
@@ -240,7 +240,12 @@ pub fn encode(
 }
 
 /// Encodes one line.
-fn encode_entry(entry: &Entry, task: Task, tokenizers: &Tokenizers, words: &mut Words) -> Result<Example> {
+fn encode_entry(
+    entry: &NumberedItem,
+    task: Task,
+    tokenizers: &Tokenizers,
+    words: &mut Words,
+) -> Result<Example> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
     let line = entry.line;

@@ -6,14 +6,14 @@ use attentive_base::batch::{IGNORE, TokenId};
 use attentive_base::body::Body;
 use attentive_text::{Sides, SpecialTokens};
 
-use super::budget::Lengths;
+use super::budget::ExampleLengths;
 
 /// A line of a corpus, encoded for the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     /// The inputs of each part of the model. The decoder reads the start token, usually `<s>`, and the
     /// target.
-    pub inputs: Body<Input, Vec<TokenId>>,
+    pub inputs: Body<EncoderInput, Vec<TokenId>>,
     /// Expected output: the target closed by `</s>`, or tags, or one label; empty if it is not known.
     pub tgt_out: Vec<TokenId>,
     /// Line number in the corpus, starting at 1.
@@ -22,7 +22,7 @@ pub struct Example {
 
 /// The input of an encoder.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Input {
+pub enum EncoderInput {
     /// A source or text closed by `</s>`, or tokens.
     Tokens(Vec<TokenId>),
     /// Vectors in place of tokens.
@@ -34,7 +34,7 @@ pub enum Input {
     },
 }
 
-impl Input {
+impl EncoderInput {
     /// Returns the number of positions.
     pub fn len(&self) -> usize {
         match self {
@@ -69,7 +69,10 @@ impl Example {
     /// Returns the example of a source, as the encoder reads it, and a target without special tokens.
     pub fn pair(src: Vec<TokenId>, tgt: &[TokenId], special: SpecialTokens, line: usize) -> Self {
         let text = Self::text(tgt, special, line);
-        Self { inputs: Body::EncoderDecoder(Input::Tokens(src), [&[special.start], tgt].concat()), ..text }
+        Self {
+            inputs: Body::EncoderDecoder(EncoderInput::Tokens(src), [&[special.start], tgt].concat()),
+            ..text
+        }
     }
 
     /// Returns the example of a text for a causal language model.
@@ -106,15 +109,15 @@ impl Example {
 
     /// Returns the example of tokens for an encoder, without expected output.
     pub fn tokens(src: Vec<TokenId>, line: usize) -> Self {
-        Self::read(Input::Tokens(src), line)
+        Self::read(EncoderInput::Tokens(src), line)
     }
 
     /// Returns the example of vectors to tag, with `width` numbers each and concatenated, without their tags.
     pub fn vectors(values: Vec<f32>, width: usize, line: usize) -> Self {
-        Self::read(Input::Vectors { values, width }, line)
+        Self::read(EncoderInput::Vectors { values, width }, line)
     }
 
-    fn read(src: Input, line: usize) -> Self {
+    fn read(src: EncoderInput, line: usize) -> Self {
         Self { inputs: Body::Encoder(src), tgt_out: Vec::new(), line }
     }
 
@@ -134,7 +137,7 @@ impl Example {
 
     /// Returns the tokens that the encoder reads; none without an encoder, and for vectors.
     pub fn src(&self) -> &[TokenId] {
-        self.inputs.encoder().map_or(&[], Input::tokens)
+        self.inputs.encoder().map_or(&[], EncoderInput::tokens)
     }
 
     /// Returns the tokens that the decoder reads; none without a decoder.
@@ -144,12 +147,12 @@ impl Example {
 
     /// True if no part of the model reads vectors.
     pub(super) fn is_text(&self) -> bool {
-        !matches!(self.inputs.encoder(), Some(Input::Vectors { .. }))
+        !matches!(self.inputs.encoder(), Some(EncoderInput::Vectors { .. }))
     }
 
     /// Returns the length of the encoder input.
     pub fn src_len(&self) -> usize {
-        self.inputs.encoder().map_or(0, Input::len)
+        self.inputs.encoder().map_or(0, EncoderInput::len)
     }
 
     /// Returns the number of tokens to predict.
@@ -158,8 +161,8 @@ impl Example {
     }
 
     /// Both lengths.
-    pub(super) fn lengths(&self) -> Lengths {
-        Lengths { tgt: self.tgt_len(), src: self.src_len() }
+    pub(super) fn lengths(&self) -> ExampleLengths {
+        ExampleLengths { tgt: self.tgt_len(), src: self.src_len() }
     }
 
     /// An upper bound of the RAM that it takes, in bytes.
@@ -167,8 +170,8 @@ impl Example {
         /// Allocator overhead of a small block.
         const BLOCK: usize = 16;
         let src = match self.inputs.encoder() {
-            Some(Input::Tokens(tokens)) => tokens.capacity(),
-            Some(Input::Vectors { values, .. }) => values.capacity(),
+            Some(EncoderInput::Tokens(tokens)) => tokens.capacity(),
+            Some(EncoderInput::Vectors { values, .. }) => values.capacity(),
             None => 0,
         };
         let numbers = src + self.inputs.decoder().map_or(0, Vec::capacity) + self.tgt_out.capacity();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use attentive_base::error::Result;
 
-use super::budget::Lengths;
+use super::budget::ExampleLengths;
 use super::example::Example;
 use super::store::Store;
 
@@ -58,7 +58,7 @@ impl Examples {
     }
 
     /// Returns the lengths of an example, whose shard must be loaded.
-    pub(super) fn lengths(&self, index: usize) -> Lengths {
+    pub(super) fn lengths(&self, index: usize) -> ExampleLengths {
         match self {
             Self::Memory(examples) => examples[index].lengths(),
             Self::Disk(store) => store.lengths(index),

@@ -8,7 +8,7 @@ use attentive_base::error::Error;
 
 /// A format that another program converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Foreign {
+pub(super) struct ConvertibleFormat {
     /// The first bytes of its files.
     start: &'static [u8],
     /// What a file is.
@@ -20,7 +20,7 @@ pub(super) struct Foreign {
     becomes: &'static str,
 }
 
-const UTF_16: Foreign = Foreign {
+const UTF_16: ConvertibleFormat = ConvertibleFormat {
     start: b"\xff\xfe",
     is: "is text in UTF-16",
     command: "iconv -f UTF-16 -t UTF-8 IN > OUT",
@@ -28,29 +28,29 @@ const UTF_16: Foreign = Foreign {
     becomes: "",
 };
 
-const ALL: [Foreign; 7] = [
-    Foreign {
+const ALL: [ConvertibleFormat; 7] = [
+    ConvertibleFormat {
         start: b"\xfd7zXZ\0",
         is: "is compressed with xz",
         command: "xz -dc < IN > OUT",
         extension: ".xz",
         becomes: "",
     },
-    Foreign {
+    ConvertibleFormat {
         start: b"BZh",
         is: "is compressed with bzip2",
         command: "bzip2 -dc < IN > OUT",
         extension: ".bz2",
         becomes: "",
     },
-    Foreign {
+    ConvertibleFormat {
         start: b"PK\x03\x04",
         is: "is a ZIP archive or an office document",
         command: "unzip IN",
         extension: "",
         becomes: "",
     },
-    Foreign {
+    ConvertibleFormat {
         start: b"PAR1\x15",
         is: "is a Parquet file",
         command: "python3 -c 'import pandas, sys; pandas.read_parquet(sys.argv[1]).to_json(sys.argv[2], \
@@ -58,17 +58,17 @@ const ALL: [Foreign; 7] = [
         extension: ".parquet",
         becomes: ".jsonl",
     },
-    Foreign {
+    ConvertibleFormat {
         start: b"\xff\xfe\0\0",
         is: "is text in UTF-32",
         command: "iconv -f UTF-32 -t UTF-8 IN > OUT",
         ..UTF_16
     },
     UTF_16,
-    Foreign { start: b"\xfe\xff", ..UTF_16 },
+    ConvertibleFormat { start: b"\xfe\xff", ..UTF_16 },
 ];
 
-impl Foreign {
+impl ConvertibleFormat {
     /// The format of content that begins with `start`, if it is one of these.
     pub(super) fn of(start: &[u8]) -> Option<Self> {
         // A text may begin with the first letters of bzip2.
@@ -77,16 +77,16 @@ impl Foreign {
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ConvertibleFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.is)
     }
 }
 
-impl StdError for Foreign {}
+impl StdError for ConvertibleFormat {}
 
-impl From<Foreign> for io::Error {
-    fn from(foreign: Foreign) -> Self {
+impl From<ConvertibleFormat> for io::Error {
+    fn from(foreign: ConvertibleFormat) -> Self {
         Self::new(io::ErrorKind::InvalidData, foreign)
     }
 }
@@ -94,7 +94,7 @@ impl From<Foreign> for io::Error {
 /// The error of reading the file at `path`. One that is of another format names the command that converts it.
 pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| {
-        let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<Foreign>());
+        let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<ConvertibleFormat>());
         let Some(foreign) = foreign else { return Error::io("read", path)(error) };
         // What has no name, such as standard input, goes through the command.
         let bare = foreign.command.split(" < IN").next().and_then(|command| command.split(" IN").next());
@@ -109,7 +109,7 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
     }
 }
 
-impl Foreign {
+impl ConvertibleFormat {
     /// The command for the file `name`.
     fn command_for(&self, name: &str) -> String {
         let quoted = |name: &str| {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn commands_name_files_as_a_shell_reads_them() {
-        let of = |start: &[u8], name: &str| Foreign::of(start).unwrap().command_for(name);
+        let of = |start: &[u8], name: &str| ConvertibleFormat::of(start).unwrap().command_for(name);
         assert_eq!(of(b"\xfd7zXZ\0", "a/b.en.xz"), "xz -dc < a/b.en.xz > a/b.en");
         assert_eq!(of(b"\xfd7zXZ\0", "b"), "xz -dc < b > b.utf8.txt");
         assert_eq!(
@@ -148,6 +148,6 @@ mod tests {
             "iconv -f UTF-16 -t UTF-8 'it'\\''s x.srt' > 'it'\\''s x.utf8.srt'"
         );
         assert!(of(b"PAR1\x15", "a.parquet").ends_with(" a.parquet a.jsonl"));
-        assert_eq!(Foreign::of(b"\xff\xfe\0\0").unwrap().is, "is text in UTF-32");
+        assert_eq!(ConvertibleFormat::of(b"\xff\xfe\0\0").unwrap().is, "is text in UTF-32");
     }
 }

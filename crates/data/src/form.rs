@@ -4,7 +4,7 @@ use attentive_config::{Config, Task, Units};
 
 /// The kind of data in the lines of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DataKind {
     /// Sentences and their translations.
     Translations,
     /// Tokens with one tag each.
@@ -19,7 +19,7 @@ pub enum Form {
     Stream,
 }
 
-impl Form {
+impl DataKind {
     /// Returns the kind of corpora on which a model of this configuration is trained.
     pub fn of(config: &Config) -> Self {
         match (config.model.family.task(), config.model.family.d_input()) {

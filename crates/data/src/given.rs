@@ -14,7 +14,7 @@ const NAME: &str = "in_memory";
 
 /// Lines in RAM, read one after the other.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct InMemoryLines {
     items: vec::IntoIter<Item>,
     /// Number of lines read.
     read: usize,
@@ -22,7 +22,7 @@ pub(super) struct Given {
     bytes: u64,
 }
 
-impl Given {
+impl InMemoryLines {
     pub(super) fn new(items: Vec<Item>) -> Self {
         Self { items: items.into_iter(), read: 0, hash: Sha256::new(), bytes: 0 }
     }

@@ -8,8 +8,8 @@ use attentive_base::count::{count, number};
 use attentive_base::error::Error;
 use serde::{Deserialize, Serialize};
 
-use super::form::Form;
-use super::item::{Entry, Fault, Item};
+use super::form::DataKind;
+use super::item::{DropReason, Item, NumberedItem};
 use super::lines::MAX_LINE_BYTES;
 
 /// Counts of lines read and dropped; each dropped line is counted under one reason.
@@ -77,17 +77,17 @@ pub struct Filters {
 
 /// Numbers the lines of a corpus of one kind, and drops those that are not used.
 #[derive(Clone, Debug)]
-pub(super) struct Intake {
-    pub(super) form: Form,
+pub(super) struct LineFilter {
+    pub(super) form: DataKind,
     pub(super) stats: ReadStats,
     filters: Filters,
     /// Hashes of the lines so far, if repeated ones are dropped.
     seen: HashSet<u64>,
 }
 
-impl Intake {
+impl LineFilter {
     /// An intake that has not read anything.
-    pub(super) fn new(form: Form) -> Self {
+    pub(super) fn new(form: DataKind) -> Self {
         Self { form, stats: ReadStats::default(), filters: Filters::default(), seen: HashSet::new() }
     }
 
@@ -98,7 +98,11 @@ impl Intake {
 
     /// Returns the entry of the next line, with `tag` before its source, or `None` if it is dropped;
     /// describes the problem if the line is invalid.
-    pub(super) fn admit(&mut self, mut item: Item, tag: Option<&str>) -> Result<Option<Entry>, String> {
+    pub(super) fn admit(
+        &mut self,
+        mut item: Item,
+        tag: Option<&str>,
+    ) -> Result<Option<NumberedItem>, String> {
         if let Some(fault) = item.fault() {
             self.skip(fault);
             return Ok(None);
@@ -107,30 +111,30 @@ impl Intake {
             return Err(problem);
         }
         if self.filters.copies && item.is_copy() {
-            self.skip(Fault::Copy);
+            self.skip(DropReason::Copy);
             return Ok(None);
         }
         if let (Some(tag), Item::Translation { src, .. }) = (tag, &mut item) {
             *src = format!("{tag} {src}");
         }
         if self.filters.repeated && !self.seen.insert(item.hash()) {
-            self.skip(Fault::Repeated);
+            self.skip(DropReason::Repeated);
             return Ok(None);
         }
         self.stats.lines += 1;
         let line = self.stats.lines;
-        Ok(Some(Entry { item, line }))
+        Ok(Some(NumberedItem { item, line }))
     }
 
     /// Counts a dropped line.
-    pub(super) fn skip(&mut self, fault: Fault) {
+    pub(super) fn skip(&mut self, fault: DropReason) {
         self.stats.lines += 1;
         match fault {
-            Fault::Empty => self.stats.empty += 1,
-            Fault::TooLong => self.stats.too_long += 1,
-            Fault::Control => self.stats.control += 1,
-            Fault::Repeated => self.stats.repeated += 1,
-            Fault::Copy => self.stats.copies += 1,
+            DropReason::Empty => self.stats.empty += 1,
+            DropReason::TooLong => self.stats.too_long += 1,
+            DropReason::Control => self.stats.control += 1,
+            DropReason::Repeated => self.stats.repeated += 1,
+            DropReason::Copy => self.stats.copies += 1,
         }
     }
 }

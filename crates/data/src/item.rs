@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use attentive_base::count::count;
 
-use super::form::Form;
+use super::form::DataKind;
 use super::lines::MAX_LINE_BYTES;
 
 /// The content of one line of a corpus.
@@ -45,7 +45,7 @@ pub enum TagInput {
 
 /// An [`Item`] and its position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct NumberedItem {
     /// The content of the line.
     pub item: Item,
     /// The line number in the file, or the index in a generated corpus, starting at 1.
@@ -54,7 +54,7 @@ pub struct Entry {
 
 /// The reason why a line is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum DropReason {
     Empty,
     TooLong,
     Control,
@@ -68,12 +68,14 @@ impl Item {
     ///
     /// # Errors
     /// Describes the problem if that is impossible.
-    pub fn from_columns(src: &str, tgt: &str, form: Form) -> Result<Self, String> {
+    pub fn from_columns(src: &str, tgt: &str, form: DataKind) -> Result<Self, String> {
         match form {
-            Form::Translations => Ok(Self::Translation { src: src.to_owned(), tgt: tgt.to_owned() }),
-            Form::TaggedTokens => Ok(Self::Tagged { input: TagInput::Tokens(words(src)), tags: words(tgt) }),
-            Form::Labeled => Self::labeled(src.to_owned(), tgt),
-            Form::TaggedVectors(_) | Form::Lines | Form::Stream => {
+            DataKind::Translations => Ok(Self::Translation { src: src.to_owned(), tgt: tgt.to_owned() }),
+            DataKind::TaggedTokens => {
+                Ok(Self::Tagged { input: TagInput::Tokens(words(src)), tags: words(tgt) })
+            }
+            DataKind::Labeled => Self::labeled(src.to_owned(), tgt),
+            DataKind::TaggedVectors(_) | DataKind::Lines | DataKind::Stream => {
                 Err(format!("expected {}, found two columns", form.name()))
             }
         }
@@ -106,7 +108,7 @@ impl Item {
     }
 
     /// The reason why the item must be dropped, if any.
-    pub(super) fn fault(&self) -> Option<Fault> {
+    pub(super) fn fault(&self) -> Option<DropReason> {
         let measures = match self {
             Self::Translation { src, tgt } => [Measure::of(src), Measure::of(tgt)],
             Self::Tagged { input, tags } => {
@@ -121,11 +123,11 @@ impl Item {
         };
         let any = |holds: fn(&Measure) -> bool| measures.iter().any(holds);
         if any(|side| side.is_blank) {
-            Some(Fault::Empty)
+            Some(DropReason::Empty)
         } else if any(|side| side.bytes > MAX_LINE_BYTES) {
-            Some(Fault::TooLong)
+            Some(DropReason::TooLong)
         } else if any(|side| side.has_control) {
-            Some(Fault::Control)
+            Some(DropReason::Control)
         } else {
             None
         }
@@ -159,13 +161,13 @@ impl Item {
     }
 
     /// Describes a wrong number of tags, if there is one.
-    pub(super) fn misfit(&self, form: Form) -> Option<String> {
+    pub(super) fn misfit(&self, form: DataKind) -> Option<String> {
         let Self::Tagged { input, tags } = self else {
             return None;
         };
         let (what, n) = match (input, form) {
             (TagInput::Tokens(tokens), _) => ("token", tokens.len()),
-            (TagInput::Vectors(vectors), Form::TaggedVectors(width)) => {
+            (TagInput::Vectors(vectors), DataKind::TaggedVectors(width)) => {
                 ("vector", vectors.len() / width.max(1))
             }
             (TagInput::Vectors(vectors), _) => ("vector", vectors.len()),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::form::Form;
+use super::form::DataKind;
 use super::item::{Item, TagInput};
 
 #[derive(Deserialize)]
@@ -47,9 +47,9 @@ enum Label {
 }
 
 /// Parses the item on a line; describes the problem if it is invalid.
-pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
+pub(super) fn parse(line: &str, form: DataKind) -> Result<Item, String> {
     match form {
-        Form::TaggedTokens => {
+        DataKind::TaggedTokens => {
             let expected = "lists of strings `tokens` and `tags`";
             let TaggedTokens { tokens, tags } = object(line, expected)?;
             Ok(Item::Tagged {
@@ -57,7 +57,7 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
                 tags: whole_words(tags, "tag")?,
             })
         }
-        Form::TaggedVectors(width) => {
+        DataKind::TaggedVectors(width) => {
             let expected = "lists `vectors` of lists of numbers and `tags` of strings";
             let TaggedVectors { vectors, tags } = object(line, expected)?;
             Ok(Item::Tagged {
@@ -65,23 +65,23 @@ pub(super) fn parse(line: &str, form: Form) -> Result<Item, String> {
                 tags: whole_words(tags, "tag")?,
             })
         }
-        Form::Labeled => {
+        DataKind::Labeled => {
             let Labeled { text, label } = object(line, "string fields `text` and `label`")?;
             match label {
                 Label::Text(label) => Item::labeled(text, &label),
                 Label::Number(label) => Item::labeled(text, &label.to_string()),
             }
         }
-        Form::Translations => {
+        DataKind::Translations => {
             let Translated { src, tgt } = object(line, "string fields `src` and `tgt`")?;
             Ok(Item::Translation { src, tgt })
         }
-        Form::Lines | Form::Stream => Err(format!("expected {}, found JSON", form.name())),
+        DataKind::Lines | DataKind::Stream => Err(format!("expected {}, found JSON", form.name())),
     }
 }
 
 /// Parses the item on a line with the fields `columns`; describes the problem if it is invalid.
-pub(super) fn parse_fields(line: &str, columns: &[Column; 2], form: Form) -> Result<Item, String> {
+pub(super) fn parse_fields(line: &str, columns: &[Column; 2], form: DataKind) -> Result<Item, String> {
     let expected = format!("the fields {} and {}", columns[0], columns[1]);
     let object: Map<String, Value> = object(line, &expected)?;
     let object = Value::Object(object);
@@ -90,7 +90,7 @@ pub(super) fn parse_fields(line: &str, columns: &[Column; 2], form: Form) -> Res
     let text = |value: &Value, column: &Column| match value {
         Value::String(text) => Ok(text.clone()),
         // Numbers of classes are labels.
-        Value::Number(number) if form == Form::Labeled => Ok(number.to_string()),
+        Value::Number(number) if form == DataKind::Labeled => Ok(number.to_string()),
         other => Err(format!("the field {column}: expected a string, found {other}")),
     };
     let words = |value: &Value, column: &Column, what| match value.as_array() {
@@ -98,7 +98,7 @@ pub(super) fn parse_fields(line: &str, columns: &[Column; 2], form: Form) -> Res
         None => Err(format!("the field {column}: expected a list of strings")),
     };
     match form {
-        Form::TaggedTokens => Ok(Item::Tagged {
+        DataKind::TaggedTokens => Ok(Item::Tagged {
             input: TagInput::Tokens(words(src, &columns[0], "token")?),
             tags: words(tgt, &columns[1], "tag")?,
         }),

@@ -5,7 +5,7 @@ use std::path::Path;
 use attentive_base::batch::{IGNORE, TokenId};
 use attentive_text::Tokenizer;
 
-use super::item::{Entry, Item};
+use super::item::{Item, NumberedItem};
 
 /// The most known labels that a message lists.
 const LISTED: usize = 10;
@@ -22,7 +22,12 @@ pub enum LabelOrigin<'a> {
 impl LabelOrigin<'_> {
     /// Describes a tag or label of `entry` that is not in the vocabulary of `tokenizer`, if there is one;
     /// `ids` are the tags or labels as tokens.
-    pub(super) fn check(self, ids: &[TokenId], entry: &Entry, tokenizer: &Tokenizer) -> Result<(), String> {
+    pub(super) fn check(
+        self,
+        ids: &[TokenId],
+        entry: &NumberedItem,
+        tokenizer: &Tokenizer,
+    ) -> Result<(), String> {
         let (what, names) = match &entry.item {
             Item::Tagged { tags, .. } => ("tag", tags.as_slice()),
             Item::Labeled { label, .. } => ("label", std::slice::from_ref(label)),

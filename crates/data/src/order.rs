@@ -7,7 +7,7 @@ use attentive_base::random::Random;
 use super::batcher::Position;
 use super::budget::Budget;
 use super::examples::{Examples, SHARD};
-use super::parts::{Part, Parts};
+use super::parts::{CorpusPart, CorpusParts};
 
 /// Base of the random streams that shuffle the epochs. Window `w` of epoch `n` uses this plus `n` plus
 /// 2³²·`w`, and the shards of epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
@@ -40,7 +40,7 @@ impl Window {
 
 /// The windows of `epoch`: a single one if there are few examples; otherwise each window has an equal share
 /// of each part, from random shards.
-pub(super) fn windows(parts: &Parts, seed: u64, epoch: u64) -> Vec<Window> {
+pub(super) fn windows(parts: &CorpusParts, seed: u64, epoch: u64) -> Vec<Window> {
     let n: usize = parts.iter().map(|part| part.range.len()).sum();
     let n_windows = n.max(parts.n_examples()).div_ceil(SHARDS_PER_WINDOW * SHARD).max(1);
     let mut windows = vec![Window::default(); n_windows];
@@ -84,19 +84,19 @@ fn slice(ranges: &[Range<usize>], positions: Range<usize>) -> impl Iterator<Item
 
 /// The batches of a window, in their order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Order {
+pub(super) struct BatchOrder {
     /// Indices of the examples.
     examples: Vec<u32>,
     /// The batches, as ranges of positions in `examples`.
     batches: Vec<Range<u32>>,
 }
 
-impl Order {
+impl BatchOrder {
     /// Shuffles the examples of `window`, groups those of similar length into batches, and shuffles the
     /// batches.
     pub(super) fn of(
         examples: &Examples,
-        parts: &Parts,
+        parts: &CorpusParts,
         window: &Window,
         budget: Budget,
         seed: u64,
@@ -104,7 +104,7 @@ impl Order {
     ) -> Self {
         let stream = FIRST_STREAM.wrapping_add(position.epoch).wrapping_add((position.window as u64) << 32);
         let mut random = Random::new(seed, stream);
-        let parts: Vec<&Part> = parts.iter().collect();
+        let parts: Vec<&CorpusPart> = parts.iter().collect();
         let mut order: Vec<u32> = Vec::new();
         for (number, range) in &window.ranges {
             for index in range.clone() {
@@ -167,7 +167,7 @@ mod tests {
     fn windows_contain_each_example_once() {
         for (n, n_windows) in [(1, 1), (4 * SHARD, 1), (4 * SHARD + 1, 2), (13 * SHARD - 5, 4)] {
             for cut in [0, 1, n / 3, n] {
-                let parts = Parts::new(&[cut, n], &[1.0, 1.0]);
+                let parts = CorpusParts::new(&[cut, n], &[1.0, 1.0]);
                 for epoch in 0..3 {
                     let windows = windows(&parts, 7, epoch);
                     assert_eq!(windows.len(), n_windows);
@@ -178,7 +178,7 @@ mod tests {
                 }
             }
         }
-        let of = |seed, epoch| windows(&Parts::whole(13 * SHARD), seed, epoch);
+        let of = |seed, epoch| windows(&CorpusParts::whole(13 * SHARD), seed, epoch);
         assert_ne!(of(7, 0), of(7, 1));
         assert_ne!(of(7, 0), of(8, 0));
     }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn each_window_has_its_share_of_a_small_part() {
         let (small, large) = (1000, 9 * SHARD);
-        let parts = Parts::new(&[small, small + large], &[1.0, 1.0]);
+        let parts = CorpusParts::new(&[small, small + large], &[1.0, 1.0]);
         let windows = windows(&parts, 7, 0);
         assert_eq!(windows.len(), 3);
         for window in windows {

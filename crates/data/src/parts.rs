@@ -7,13 +7,13 @@ use super::example::Example;
 /// Neighboring parts of a corpus, each with a weight: the number of times that an epoch contains each of its
 /// examples, on average over the epochs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parts {
-    parts: Vec<Part>,
+pub struct CorpusParts {
+    parts: Vec<CorpusPart>,
 }
 
 /// Examples with the same weight.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(super) struct CorpusPart {
     /// The indices of the examples.
     pub(super) range: Range<usize>,
     weight: f64,
@@ -21,7 +21,7 @@ pub(super) struct Part {
     stride: usize,
 }
 
-impl Parts {
+impl CorpusParts {
     /// Returns one part of `n` examples, each of which is in each epoch once.
     pub fn whole(n: usize) -> Self {
         Self::new(&[n], &[1.0])
@@ -37,7 +37,7 @@ impl Parts {
         let parts = starts.zip(ends).zip(weights);
         let part = |((start, &end), &weight): ((usize, &usize), &f64)| {
             assert!(start <= end, "parts follow each other");
-            Part { range: start..end, weight, stride: stride(end - start) }
+            CorpusPart { range: start..end, weight, stride: stride(end - start) }
         };
         Self { parts: parts.map(part).collect() }
     }
@@ -46,7 +46,7 @@ impl Parts {
     /// weights.
     ///
     /// # Panics
-    /// Panics as [`Parts::new`] does.
+    /// Panics as [`CorpusParts::new`] does.
     pub fn by_line(examples: &[Example], ends: &[usize], weights: &[f64]) -> Self {
         let index = |end: &usize| examples.partition_point(|example| example.line <= *end);
         Self::new(&ends.iter().map(index).collect::<Vec<_>>(), weights)
@@ -54,17 +54,17 @@ impl Parts {
 
     /// Returns the average number of examples of an epoch.
     pub fn n_examples(&self) -> usize {
-        let n = |part: &Part| part.range.len() as f64 * part.weight;
+        let n = |part: &CorpusPart| part.range.len() as f64 * part.weight;
         self.parts.iter().map(n).sum::<f64>().round() as usize
     }
 
     /// The parts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CorpusPart> {
         self.parts.iter()
     }
 }
 
-impl Part {
+impl CorpusPart {
     /// Returns how many times `epoch` contains the example with this index. Over the first `n` epochs, this
     /// adds up to the weight times `n`, rounded up or down. In each epoch, the examples of a part add up to
     /// their number times the weight, give or take one.
@@ -100,7 +100,7 @@ mod tests {
     fn each_example_is_repeated_as_often_as_its_weight_says() {
         for weight in [0.001, 0.1, 0.5, 1.0, 1.3, 2.0, 7.75] {
             let n = 97;
-            let parts = Parts::new(&[10, 10 + n], &[1.0, weight]);
+            let parts = CorpusParts::new(&[10, 10 + n], &[1.0, weight]);
             let part = &parts.parts[1];
             let mut seen = vec![0; n];
             for epoch in 0..50 {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn half_of_a_part_is_spread_over_it() {
-        let parts = Parts::new(&[1000], &[0.5]);
+        let parts = CorpusParts::new(&[1000], &[0.5]);
         let first = &parts.parts[0];
         for part in 0..10 {
             let indices = part * 100..(part + 1) * 100;
@@ -131,11 +131,11 @@ mod tests {
 
     #[test]
     fn a_whole_corpus_is_seen_once_in_each_epoch() {
-        let parts = Parts::whole(5);
+        let parts = CorpusParts::whole(5);
         for epoch in [0, 1, 1 << 40] {
             assert!((0..5).all(|index| parts.parts[0].repeats(index, epoch) == 1));
         }
         assert_eq!(parts.n_examples(), 5);
-        assert_eq!(Parts::new(&[10, 30], &[2.0, 0.5]).n_examples(), 30);
+        assert_eq!(CorpusParts::new(&[10, 30], &[2.0, 0.5]).n_examples(), 30);
     }
 }

@@ -18,7 +18,7 @@ pub enum Progress {
 }
 
 /// A callback that receives [`Progress`] every few thousand lines.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress);
+pub type ProgressCallback<'a> = &'a mut dyn FnMut(Progress);
 
-/// A [`Watch`] that does nothing.
+/// A [`ProgressCallback`] that does nothing.
 pub fn unwatched(_: Progress) {}

@@ -7,14 +7,14 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::{CorpusFile, CorpusFormat, CorpusSource};
 
 use super::corpus::Corpus;
-use super::form::Form;
+use super::form::DataKind;
 use super::intake::Filters;
-use super::item::{Fault, Item};
+use super::item::{DropReason, Item};
 use super::lines::{Line, open_text};
-use super::progress::{Progress, Watch};
-use super::reader::Reader;
+use super::progress::{Progress, ProgressCallback};
+use super::reader::CorpusReader;
 
-/// Number of lines between two calls of a [`Watch`].
+/// Number of lines between two calls of a [`ProgressCallback`].
 const LINES_PER_CALL: usize = 1 << 13;
 
 /// Reads or generates the corpus of `form` given by `source`. Relative paths are resolved against `dir`;
@@ -23,13 +23,13 @@ const LINES_PER_CALL: usize = 1 << 13;
 /// Unusable lines are dropped and counted in [`super::ReadStats`].
 ///
 /// # Errors
-/// Any error of [`Reader`]; [`attentive_base::Error::Data`] if no line is usable.
+/// Any error of [`CorpusReader`]; [`attentive_base::Error::Data`] if no line is usable.
 pub fn read(
     source: &CorpusSource,
-    form: Form,
+    form: DataKind,
     dir: Option<&Path>,
     seed: u64,
-    watch: Watch<'_>,
+    watch: ProgressCallback<'_>,
 ) -> Result<Corpus> {
     read_filtered(source, form, dir, seed, Filters::default(), watch)
 }
@@ -40,20 +40,20 @@ pub fn read(
 /// Any error of [`read`].
 pub fn read_filtered(
     source: &CorpusSource,
-    form: Form,
+    form: DataKind,
     dir: Option<&Path>,
     seed: u64,
     filters: Filters,
-    watch: Watch<'_>,
+    watch: ProgressCallback<'_>,
 ) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
     match (source, form) {
-        (CorpusSource::File(CorpusFile { path, format: CorpusFormat::Text, .. }), Form::Stream) => {
+        (CorpusSource::File(CorpusFile { path, format: CorpusFormat::Text, .. }), DataKind::Stream) => {
             let path = dir.map_or_else(|| path.clone(), |dir| dir.join(path));
             read_stream(&path, &mut corpus, watch)?;
         }
         _ => {
-            let reader = Reader::open(source, form, dir, seed)?.filtered(filters);
+            let reader = CorpusReader::open(source, form, dir, seed)?.filtered(filters);
             read_all(reader, &mut corpus, watch)?;
         }
     }
@@ -66,16 +66,21 @@ pub fn read_filtered(
 /// # Errors
 /// [`attentive_base::Error::Data`] for a line with another number of tags than tokens or vectors, and if no
 /// line is usable.
-pub fn read_given(form: Form, items: Vec<Item>, filters: Filters, watch: Watch<'_>) -> Result<Corpus> {
+pub fn read_given(
+    form: DataKind,
+    items: Vec<Item>,
+    filters: Filters,
+    watch: ProgressCallback<'_>,
+) -> Result<Corpus> {
     let mut corpus = Corpus::new(form, Vec::new());
-    let reader = Reader::given(form, items).filtered(filters);
+    let reader = CorpusReader::given(form, items).filtered(filters);
     read_all(reader, &mut corpus, watch)?;
     corpus.check_not_empty()?;
     Ok(corpus)
 }
 
 /// Adds all lines of `reader` to `corpus`.
-fn read_all(mut reader: Reader, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
+fn read_all(mut reader: CorpusReader, corpus: &mut Corpus, watch: ProgressCallback<'_>) -> Result<()> {
     while let Some(entry) = reader.next_entry()? {
         tell(reader.stats().lines, watch)?;
         corpus.push(entry);
@@ -85,7 +90,7 @@ fn read_all(mut reader: Reader, corpus: &mut Corpus, watch: Watch<'_>) -> Result
 }
 
 /// Periodically reports to `watch` the number of lines read so far, and looks for a request to stop.
-fn tell(lines: usize, watch: Watch<'_>) -> Result<()> {
+fn tell(lines: usize, watch: ProgressCallback<'_>) -> Result<()> {
     if lines.is_multiple_of(LINES_PER_CALL) {
         watch(Progress::Read { lines });
         Interrupt::check()?;
@@ -94,11 +99,11 @@ fn tell(lines: usize, watch: Watch<'_>) -> Result<()> {
 }
 
 /// Reads a file as one continuous text.
-fn read_stream(path: &Path, corpus: &mut Corpus, watch: Watch<'_>) -> Result<()> {
+fn read_stream(path: &Path, corpus: &mut Corpus, watch: ProgressCallback<'_>) -> Result<()> {
     let mut lines = open_text(path)?;
     while let Some(line) = lines.next_line()? {
         match line {
-            Line::TooLong => corpus.skip(Fault::TooLong),
+            Line::TooLong => corpus.skip(DropReason::TooLong),
             Line::Text(text) => corpus.append(text),
         }
         tell(corpus.stats().lines, watch)?;

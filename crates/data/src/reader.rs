@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_config::CorpusSource;
 
-use super::form::Form;
+use super::form::DataKind;
 use super::header::Headers;
-use super::intake::{Filters, Intake, ReadStats};
-use super::item::{Entry, Item};
+use super::intake::{Filters, LineFilter, ReadStats};
+use super::item::{Item, NumberedItem};
 use super::patterns;
 use super::quotes::Quotes;
 use super::records::{Next, Records, unfit};
 use super::stored::SourceFile;
 
-/// Reads the usable lines of a corpus one by one, for any [`Form`] except a [`Form::Stream`] in a file.
-/// Unusable lines are dropped and counted in [`ReadStats`]. At most one line is buffered. Several corpora are
-/// read one after another, and their lines are numbered continuously.
+/// Reads the usable lines of a corpus one by one, for any [`DataKind`] except a [`DataKind::Stream`] in a
+/// file. Unusable lines are dropped and counted in [`ReadStats`]. At most one line is buffered. Several
+/// corpora are read one after another, and their lines are numbered continuously.
 #[derive(Debug)]
-pub struct Reader {
-    intake: Intake,
+pub struct CorpusReader {
+    intake: LineFilter,
     records: Records,
     /// The symbol before every source.
     tag: Option<String>,
@@ -35,19 +35,19 @@ pub struct Reader {
     /// The files that have been read.
     files: Vec<SourceFile>,
     /// The files with their last lines, for messages.
-    places: Places,
+    places: LineOrigins,
     headers: Headers,
     quotes: Quotes,
 }
 
 /// The files that the lines of a corpus come from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct LineOrigins {
     /// Each file and the number of its last line in the corpus, in order.
     files: Vec<(PathBuf, usize)>,
 }
 
-impl Places {
+impl LineOrigins {
     /// An error about line `number` of the corpus.
     pub(super) fn error(&self, number: usize, problem: String) -> Error {
         let file = self.files.partition_point(|(_, last)| *last < number);
@@ -61,14 +61,14 @@ impl Places {
     }
 }
 
-impl Reader {
+impl CorpusReader {
     /// Opens the corpus of `form` given by `source`. Relative paths are resolved against `dir`; `seed` is
     /// used for built-in corpora.
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be read, [`Error::Config`] if `source` cannot provide `form`, and
     /// [`Error::Data`] if a pattern matches no file.
-    pub fn open(source: &CorpusSource, form: Form, dir: Option<&Path>, seed: u64) -> Result<Self> {
+    pub fn open(source: &CorpusSource, form: DataKind, dir: Option<&Path>, seed: u64) -> Result<Self> {
         let mut rest = Vec::new();
         for (part, (source, _)) in source.parts().into_iter().enumerate() {
             let expanded = patterns::expand(source, dir)?.into_iter();
@@ -88,14 +88,14 @@ impl Reader {
     }
 
     /// Reads the lines `items` of `form`, which a program gives.
-    pub fn given(form: Form, items: Vec<Item>) -> Self {
+    pub fn given(form: DataKind, items: Vec<Item>) -> Self {
         Self::of(Records::given(items), form)
     }
 
     /// Reads only `records`.
-    fn of(records: Records, form: Form) -> Self {
+    fn of(records: Records, form: DataKind) -> Self {
         Self {
-            intake: Intake::new(form),
+            intake: LineFilter::new(form),
             records,
             tag: None,
             seed: 0,
@@ -103,7 +103,7 @@ impl Reader {
             part: 0,
             ends: Vec::new(),
             files: Vec::new(),
-            places: Places::default(),
+            places: LineOrigins::default(),
             headers: Headers::default(),
             quotes: Quotes::default(),
         }
@@ -119,7 +119,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Io`] if a file cannot be read, [`Error::Line`] if a line is not UTF-8, malformed, or has the
     /// wrong number of tags, and [`Error::Unaligned`] if aligned files differ in length.
-    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
+    pub fn next_entry(&mut self) -> Result<Option<NumberedItem>> {
         loop {
             let Self { intake, records, headers, quotes, tag, .. } = self;
             let admitted = match records.next(intake.form)? {
@@ -187,15 +187,15 @@ impl Reader {
     }
 
     /// Returns the kind of data in the lines.
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> DataKind {
         self.intake.form
     }
 
     /// Returns the next usable lines, at most `most`; none at the end.
     ///
     /// # Errors
-    /// Any error of [`Reader::next_entry`].
-    pub fn next_entries(&mut self, most: usize) -> Result<Vec<Entry>> {
+    /// Any error of [`CorpusReader::next_entry`].
+    pub fn next_entries(&mut self, most: usize) -> Result<Vec<NumberedItem>> {
         let mut entries = Vec::new();
         while entries.len() < most
             && let Some(entry) = self.next_entry()?
@@ -228,7 +228,7 @@ impl Reader {
     }
 
     /// Returns the files that the lines come from; complete after the last line.
-    pub(super) fn places(&self) -> &Places {
+    pub(super) fn places(&self) -> &LineOrigins {
         &self.places
     }
 

@@ -6,15 +6,15 @@ use std::path::Path;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Column, CorpusFile, CorpusFormat, CorpusSource};
 
-use super::columns::Columns;
+use super::columns::TableColumns;
 use super::content::Content;
-use super::form::Form;
-use super::given::Given;
-use super::item::{Fault, Item, TagInput};
+use super::form::DataKind;
+use super::given::InMemoryLines;
+use super::item::{DropReason, Item, TagInput};
 use super::lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES};
 use super::stored::{Hashed, SourceFile};
-use super::table::Table;
-use super::units::Units;
+use super::table::CsvTable;
+use super::units::TranslationUnits;
 use super::{builtin, json};
 
 /// Maximum length of a TSV line: two sentences and a tab, and as much for other columns.
@@ -25,24 +25,24 @@ const MAX_TSV_BYTES: usize = 4 * MAX_LINE_BYTES;
 pub(super) enum Records {
     Aligned { src: Box<Lines<Hashed<Content>>>, tgt: Box<Lines<Hashed<Content>>> },
     Each { lines: Box<Lines<Hashed<Content>>>, parse: Parse },
-    Table(Box<Table>),
-    Units(Box<Units>),
-    Generated(builtin::Examples),
-    Given(Box<Given>),
+    Table(Box<CsvTable>),
+    Units(Box<TranslationUnits>),
+    Generated(builtin::BuiltinExamples),
+    Given(Box<InMemoryLines>),
 }
 
 /// How a line is read.
 #[derive(Debug)]
 pub(super) enum Parse {
     Text,
-    Tsv(Columns),
+    Tsv(TableColumns),
     /// The fields of the two sides, if they are not the usual ones.
     Json(Option<[Column; 2]>),
 }
 
 impl Parse {
     /// Reads a line; `None` for a header.
-    fn read(&mut self, line: &str, form: Form) -> Result<Option<Item>, String> {
+    fn read(&mut self, line: &str, form: DataKind) -> Result<Option<Item>, String> {
         match self {
             Self::Text => Ok(Some(Item::Text(line.to_owned()))),
             Self::Tsv(columns) => {
@@ -68,14 +68,14 @@ impl Parse {
 pub(super) enum Next {
     Item(Item),
     /// A line that is dropped.
-    Fault(Fault),
+    Fault(DropReason),
     End,
 }
 
 impl Records {
     /// Opens one corpus, whose paths are resolved.
-    pub(super) fn open(source: &CorpusSource, form: Form, seed: u64) -> Result<Self> {
-        let has_columns = matches!(form, Form::Translations | Form::TaggedTokens | Form::Labeled);
+    pub(super) fn open(source: &CorpusSource, form: DataKind, seed: u64) -> Result<Self> {
+        let has_columns = matches!(form, DataKind::Translations | DataKind::TaggedTokens | DataKind::Labeled);
         match source {
             CorpusSource::Aligned { src, tgt, .. } if has_columns => Ok(Self::Aligned {
                 src: Box::new(Lines::open(src, MAX_LINE_BYTES)?),
@@ -91,37 +91,39 @@ impl Records {
         }
     }
 
-    fn open_file(file: &CorpusFile, form: Form, has_columns: bool) -> Result<Self> {
+    fn open_file(file: &CorpusFile, form: DataKind, has_columns: bool) -> Result<Self> {
         let CorpusFile { path, format, columns, languages, .. } = file;
-        let columns = || Columns::new(columns.clone());
+        let columns = || TableColumns::new(columns.clone());
         let each = |limit, parse| -> Result<Self> {
             let lines = Box::new(Lines::open(path, limit)?);
             Ok(Self::Each { lines, parse })
         };
-        let units = |units: io::Result<Units>| -> Result<Self> {
+        let units = |units: io::Result<TranslationUnits>| -> Result<Self> {
             Ok(Self::Units(Box::new(units.map_err(Error::io("read", path))?)))
         };
         match (format, languages) {
             (CorpusFormat::Tsv, _) if has_columns => each(MAX_TSV_BYTES, Parse::Tsv(columns())),
             (CorpusFormat::Csv, _) if has_columns => {
-                let table = Table::open(path, columns()).map_err(Error::io("read", path))?;
+                let table = CsvTable::open(path, columns()).map_err(Error::io("read", path))?;
                 Ok(Self::Table(Box::new(table)))
             }
-            (CorpusFormat::Jsonl, _) if has_columns || matches!(form, Form::TaggedVectors(_)) => {
+            (CorpusFormat::Jsonl, _) if has_columns || matches!(form, DataKind::TaggedVectors(_)) => {
                 each(MAX_RECORD_BYTES, Parse::Json(file.columns.clone()))
             }
-            (CorpusFormat::Tmx, Some(pair)) if form == Form::Translations => {
-                units(Units::memory(path, pair.clone()))
+            (CorpusFormat::Tmx, Some(pair)) if form == DataKind::Translations => {
+                units(TranslationUnits::memory(path, pair.clone()))
             }
-            (CorpusFormat::Xliff, _) if form == Form::Translations => units(Units::translated(path)),
-            (CorpusFormat::Text, _) if form == Form::Lines => each(MAX_LINE_BYTES, Parse::Text),
+            (CorpusFormat::Xliff, _) if form == DataKind::Translations => {
+                units(TranslationUnits::translated(path))
+            }
+            (CorpusFormat::Text, _) if form == DataKind::Lines => each(MAX_LINE_BYTES, Parse::Text),
             _ => Err(unfit(form, "another corpus")),
         }
     }
 
     /// The lines `items` in RAM.
     pub(super) fn given(items: Vec<Item>) -> Self {
-        Self::Given(Box::new(Given::new(items)))
+        Self::Given(Box::new(InMemoryLines::new(items)))
     }
 
     /// The files.
@@ -149,14 +151,14 @@ impl Records {
         files.into_iter().flatten()
     }
 
-    pub(super) fn next(&mut self, form: Form) -> Result<Next> {
+    pub(super) fn next(&mut self, form: DataKind) -> Result<Next> {
         match self {
             Self::Aligned { src, tgt } => next_aligned(src, tgt, form),
             Self::Each { lines, parse } => loop {
                 return Ok(match lines.next_line()? {
                     None => Next::End,
-                    Some(Line::TooLong) => Next::Fault(Fault::TooLong),
-                    Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(Fault::Empty),
+                    Some(Line::TooLong) => Next::Fault(DropReason::TooLong),
+                    Some(Line::Text(text)) if text.trim().is_empty() => Next::Fault(DropReason::Empty),
                     Some(Line::Text(text)) => match parse.read(text, form) {
                         Ok(Some(item)) => Next::Item(item),
                         Ok(None) => continue,
@@ -207,7 +209,7 @@ impl Records {
 fn next_aligned(
     src: &mut Lines<Hashed<Content>>,
     tgt: &mut Lines<Hashed<Content>>,
-    form: Form,
+    form: DataKind,
 ) -> Result<Next> {
     Ok(match (src.next_line()?, tgt.next_line()?) {
         (None, None) => Next::End,
@@ -226,14 +228,14 @@ fn next_aligned(
         (Some(Line::Text(side)), Some(Line::TooLong)) | (Some(Line::TooLong), Some(Line::Text(side)))
             if side.trim().is_empty() =>
         {
-            Next::Fault(Fault::Empty)
+            Next::Fault(DropReason::Empty)
         }
-        _ => Next::Fault(Fault::TooLong),
+        _ => Next::Fault(DropReason::TooLong),
     })
 }
 
 /// The error for a source that cannot provide `form`.
-pub(super) fn unfit(form: Form, found: &str) -> Error {
+pub(super) fn unfit(form: DataKind, found: &str) -> Error {
     Error::Config {
         key: "data".into(),
         expected: format!("a corpus with {}", form.name()),
@@ -242,19 +244,19 @@ pub(super) fn unfit(form: Form, found: &str) -> Error {
     }
 }
 
-fn from_example(example: builtin::Example, form: Form) -> Result<Item> {
-    let builtin::Example { src, tgt, label } = example;
+fn from_example(example: builtin::BuiltinExample, form: DataKind) -> Result<Item> {
+    let builtin::BuiltinExample { src, tgt, label } = example;
     Ok(match form {
-        Form::Translations => Item::Translation { src: src.text, tgt: tgt.text },
-        Form::TaggedTokens => Item::Tagged {
+        DataKind::Translations => Item::Translation { src: src.text, tgt: tgt.text },
+        DataKind::TaggedTokens => Item::Tagged {
             input: TagInput::Tokens(src.tokens),
             tags: src.tags.iter().map(|tag| tag.as_str().into()).collect(),
         },
-        Form::Labeled => Item::Labeled {
+        DataKind::Labeled => Item::Labeled {
             text: src.text,
             label: label.ok_or_else(|| unfit(form, "generated pairs without labels"))?.as_str().into(),
         },
-        Form::Lines | Form::Stream => Item::Text(tgt.text),
-        Form::TaggedVectors(_) => return Err(unfit(form, "generated sentences")),
+        DataKind::Lines | DataKind::Stream => Item::Text(tgt.text),
+        DataKind::TaggedVectors(_) => return Err(unfit(form, "generated sentences")),
     })
 }

@@ -2,7 +2,7 @@
 
 use attentive_base::random::Random;
 
-use super::item::Entry;
+use super::item::NumberedItem;
 
 /// The seed is fixed, so the sample of a corpus is always the same.
 const SEED: u64 = 0;
@@ -11,21 +11,21 @@ const STREAM: u64 = 0x7361_6d70_6c65_0000;
 /// A random sample of the lines of a corpus, which contains each line with the same probability (Vitter 1985,
 /// algorithm R).
 #[derive(Debug)]
-pub struct Sample {
+pub struct ReservoirSample {
     most: usize,
     seen: usize,
-    entries: Vec<Entry>,
+    entries: Vec<NumberedItem>,
     random: Random,
 }
 
-impl Sample {
+impl ReservoirSample {
     /// Returns an empty sample, which will hold at most `most` lines.
     pub fn new(most: usize) -> Self {
         Self { most, seen: 0, entries: Vec::new(), random: Random::new(SEED, STREAM) }
     }
 
     /// Offers the next line of the corpus.
-    pub fn offer(&mut self, entry: Entry) {
+    pub fn offer(&mut self, entry: NumberedItem) {
         self.seen += 1;
         if self.entries.len() < self.most {
             self.entries.push(entry);
@@ -38,7 +38,7 @@ impl Sample {
     }
 
     /// Returns the sample in the order of the corpus.
-    pub fn into_entries(mut self) -> Vec<Entry> {
+    pub fn into_entries(mut self) -> Vec<NumberedItem> {
         self.entries.sort_unstable_by_key(|entry| entry.line);
         self.entries
     }
@@ -50,10 +50,10 @@ mod tests {
     use crate::Item;
 
     fn sample(n: usize, most: usize) -> Vec<usize> {
-        let mut sample = Sample::new(most);
+        let mut sample = ReservoirSample::new(most);
         for line in 1..=n {
             let item = Item::Text(line.to_string());
-            sample.offer(Entry { item, line });
+            sample.offer(NumberedItem { item, line });
         }
         sample.into_entries().iter().map(|entry| entry.line).collect()
     }

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::foreign::Foreign;
+use super::foreign::ConvertibleFormat;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -105,7 +105,7 @@ impl<R: Read> Read for Unpacked<R> {
                 Self::Gzip(Box::new(MultiGzDecoder::new(reader)))
             } else if start.starts_with(&ZSTD_MAGIC) {
                 Self::Zstd(Box::new(zstd::Decoder::with_buffer(reader)?))
-            } else if let Some(foreign) = Foreign::of(start) {
+            } else if let Some(foreign) = ConvertibleFormat::of(start) {
                 return Err(foreign.into());
             } else {
                 Self::Plain(reader)

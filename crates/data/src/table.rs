@@ -8,17 +8,17 @@ use attentive_base::interrupt::Interrupt;
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use super::bounded::Bounded;
-use super::columns::Columns;
+use super::columns::TableColumns;
 use super::foreign::unreadable;
-use super::form::Form;
+use super::form::DataKind;
 use super::item::Item;
 use super::stored::SourceFile;
 
 /// A table of comma-separated values.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct CsvTable {
     reader: csv::Reader<Bounded>,
-    columns: Columns,
+    columns: TableColumns,
     path: PathBuf,
     record: StringRecord,
     /// The line on which the last record begins.
@@ -27,9 +27,9 @@ pub(super) struct Table {
     has_breaks: bool,
 }
 
-impl Table {
+impl CsvTable {
     /// Opens the file at `path`.
-    pub(super) fn open(path: &Path, columns: Columns) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, columns: TableColumns) -> io::Result<Self> {
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(Bounded::open(path)?);
         Ok(Self {
             reader,
@@ -54,7 +54,7 @@ impl Table {
     }
 
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self, form: Form) -> Result<Option<Item>> {
+    pub(super) fn next(&mut self, form: DataKind) -> Result<Option<Item>> {
         loop {
             self.reader.get_mut().begin();
             let is_there = self.reader.read_record(&mut self.record).map_err(|error| {
@@ -85,7 +85,7 @@ impl Table {
     }
 }
 
-impl Table {
+impl CsvTable {
     /// Nothing, at the end of a file that is not cut off.
     fn whole(&self) -> Result<Option<Item>> {
         // A mark within a column without marks, as in `5" disk`, stands for itself.

@@ -14,7 +14,7 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
 use super::bounded::Bounded;
-use super::foreign::{Foreign, unreadable};
+use super::foreign::{ConvertibleFormat, unreadable};
 use super::item::Item;
 use super::stored::SourceFile;
 use super::table::on_one_line;
@@ -36,7 +36,7 @@ enum Kind {
 
 /// A file of translated units, of which one at a time is in RAM.
 #[derive(Debug)]
-pub(super) struct Units {
+pub(super) struct TranslationUnits {
     reader: Reader<BufReader<Bounded>>,
     kind: Kind,
     path: PathBuf,
@@ -70,7 +70,7 @@ struct Unit {
     is_untranslated: bool,
 }
 
-impl Units {
+impl TranslationUnits {
     /// Opens a translation memory, of which the segments in `languages` are read.
     pub(super) fn memory(path: &Path, languages: LanguagePair) -> io::Result<Self> {
         Self::open(path, Kind::Memory(languages))
@@ -337,7 +337,8 @@ fn resolved(reference: &BytesRef<'_>) -> String {
 fn broken(path: &Path, at: u64, units: usize, error: XmlError) -> Error {
     match error {
         XmlError::Io(error) => {
-            let foreign = error.get_ref().and_then(|inner| inner.downcast_ref::<Foreign>()).copied();
+            let foreign =
+                error.get_ref().and_then(|inner| inner.downcast_ref::<ConvertibleFormat>()).copied();
             let error = foreign.map_or_else(|| io::Error::new(error.kind(), error.to_string()), Into::into);
             Interrupt::check().err().unwrap_or_else(|| unreadable(path)(error))
         }

@@ -12,7 +12,7 @@ const MOST: usize = 64;
 
 /// The values that a hypothesis needs from the logits of its row.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ask {
+pub(super) enum TokenQuery {
     /// The probability of this token.
     Token(TokenId),
     /// The `count` likeliest tokens, and the `wanted` tokens whatever their probability, but no `barred`
@@ -22,7 +22,7 @@ pub(super) enum Ask {
     Drawn { sampling: Sampling, barred: Vec<TokenId>, uniform: f64 },
 }
 
-impl Ask {
+impl TokenQuery {
     /// What `model` answers to all rows: tokens with their probabilities, none where the logits are NaN.
     pub(super) fn answer_all<S: Stepper>(asks: &[Self], model: &S, layer: S::Last) -> Vec<Vec<NextToken>> {
         let questions: Option<Vec<Question>> = asks.iter().map(Self::question).collect();
@@ -97,13 +97,13 @@ mod tests {
     fn tokens_are_drawn_among_any_number_of_likeliest_ones() {
         let logits = Logits::new((0..200).map(|x| (x as f32 / 50.0).sin()).collect(), 200);
         let drawn = |top_k| {
-            let ask = Ask::Drawn {
+            let ask = TokenQuery::Drawn {
                 sampling: Sampling { temperature: 1.0, top_k, ..Sampling::default() },
                 barred: vec![3],
                 uniform: 0.9,
             };
             assert_eq!(ask.question().is_some(), (1..=MOST).contains(&top_k));
-            let found = Ask::drawn(&[ask], &logits);
+            let found = TokenQuery::drawn(&[ask], &logits);
             assert_eq!(found[0].len(), 1, "one of {top_k}");
             found
         };

@@ -3,7 +3,7 @@
 use attentive_base::batch::TokenId;
 use attentive_config::EarlyStopping;
 
-use super::ask::Ask;
+use super::ask::TokenQuery;
 use super::partial::Partial;
 use super::rules::Rules;
 use super::{Hypothesis, Strategy};
@@ -61,10 +61,10 @@ impl<'a> Beam<'a> {
     }
 
     /// Returns what each partial hypothesis needs from its logits, in a search that reads all of them.
-    pub(super) fn asks(&self) -> Vec<Ask> {
+    pub(super) fn asks(&self) -> Vec<TokenQuery> {
         let ask = |partial: &Partial| match self.rules.of_prefix(partial) {
-            Some(token) => Ask::Token(token),
-            None => Ask::Likeliest {
+            Some(token) => TokenQuery::Token(token),
+            None => TokenQuery::Likeliest {
                 count: self.rules.options.n_candidates(),
                 barred: self.rules.barred(partial),
                 wanted: self.rules.constraints.wanted(&partial.progress),

@@ -26,7 +26,7 @@ pub(super) struct Constraints(Vec<Matcher>);
 
 /// For each phrase, the length of its longest prefix with which the hypothesis ends, or one more than its
 /// length once the phrase has occurred and was not continued.
-pub(super) type Progress = Vec<usize>;
+pub(super) type PhraseProgress = Vec<usize>;
 
 #[derive(Clone, Debug)]
 struct Matcher {
@@ -42,25 +42,25 @@ impl Constraints {
     }
 
     /// The progress of an empty hypothesis.
-    pub(super) fn start(&self) -> Progress {
+    pub(super) fn start(&self) -> PhraseProgress {
         vec![0; self.0.len()]
     }
 
     /// The progress after one more token.
-    pub(super) fn advance(&self, progress: &Progress, token: TokenId) -> Progress {
+    pub(super) fn advance(&self, progress: &PhraseProgress, token: TokenId) -> PhraseProgress {
         let phrases = self.0.iter().zip(progress);
         phrases.map(|(phrase, &len)| phrase.advance(len, token)).collect()
     }
 
     /// The numbers of the phrases that are still missing.
-    pub(super) fn unmet(&self, progress: &Progress) -> Vec<usize> {
+    pub(super) fn unmet(&self, progress: &PhraseProgress) -> Vec<usize> {
         let missing = |&number: &usize| progress[number] < self.0[number].len();
         (0..self.0.len()).filter(missing).collect()
     }
 
     /// The tokens that would continue a phrase with which the hypothesis ends, and that no other phrase
     /// wants.
-    pub(super) fn continuations(&self, progress: &Progress) -> Vec<TokenId> {
+    pub(super) fn continuations(&self, progress: &PhraseProgress) -> Vec<TokenId> {
         let ends = self.0.iter().zip(progress).filter(|(phrase, len)| **len == phrase.len());
         let mut all: Vec<TokenId> =
             ends.flat_map(|(Matcher { phrase, .. }, _)| phrase.continuations.iter().copied()).collect();
@@ -72,7 +72,7 @@ impl Constraints {
     }
 
     /// The next token of each missing phrase.
-    pub(super) fn wanted(&self, progress: &Progress) -> Vec<TokenId> {
+    pub(super) fn wanted(&self, progress: &PhraseProgress) -> Vec<TokenId> {
         let unmet = self.unmet(progress).into_iter();
         let mut wanted: Vec<TokenId> =
             unmet.map(|number| self.0[number].phrase.tokens[progress[number]]).collect();
@@ -84,7 +84,7 @@ impl Constraints {
     /// The number of tokens met after one more token: all tokens of the phrases that have occurred, and the
     /// longest prefix of another phrase. Some wanted token increases it, unless it continues a phrase that
     /// was met with the last token.
-    pub(super) fn met_after(&self, progress: &Progress, token: TokenId) -> usize {
+    pub(super) fn met_after(&self, progress: &PhraseProgress, token: TokenId) -> usize {
         let phrases = self.0.iter().zip(progress);
         let advanced = phrases.map(|(phrase, &len)| (phrase, phrase.advance(len, token)));
         met(advanced)
@@ -92,7 +92,7 @@ impl Constraints {
 
     /// The number of tokens met.
     #[cfg(test)]
-    pub(super) fn met(&self, progress: &Progress) -> usize {
+    pub(super) fn met(&self, progress: &PhraseProgress) -> usize {
         met(self.0.iter().zip(progress.iter().copied()))
     }
 

@@ -3,9 +3,9 @@
 use attentive_architecture::TokenContract;
 use attentive_base::batch::{Padded, TokenId};
 
-use super::ask::Ask;
-use super::outputs::Outputs;
-use super::{Hypothesis, SearchOptions, Sentence};
+use super::ask::TokenQuery;
+use super::outputs::SentenceOutputs;
+use super::{Hypothesis, SearchOptions, SourceSentence};
 use crate::{NextToken, Stepper};
 
 /// Limits for the sentences that are decoded together. Results do not depend on them.
@@ -20,7 +20,7 @@ pub struct Capacity {
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting<'a> {
+pub struct SearchContext<'a> {
     /// The model's special tokens.
     pub contract: &'a TokenContract,
     /// The options of the search.
@@ -34,7 +34,7 @@ pub struct Setting<'a> {
 #[derive(Debug)]
 pub struct Decoding<'a, S: Stepper, K> {
     model: &'a S,
-    setting: Setting<'a>,
+    setting: SearchContext<'a>,
     state: S::State,
     /// True if the state keeps the cross-attention of each step.
     watched: bool,
@@ -53,7 +53,7 @@ pub struct Decoding<'a, S: Stepper, K> {
 struct Active<'a, K> {
     key: K,
     src_len: usize,
-    outputs: Outputs<'a>,
+    outputs: SentenceOutputs<'a>,
 }
 
 impl<'a, S: Stepper, K> Decoding<'a, S, K> {
@@ -62,7 +62,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// # Panics
     /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the
     /// model cannot compute.
-    pub fn new(model: &'a S, setting: Setting<'a>) -> Self {
+    pub fn new(model: &'a S, setting: SearchContext<'a>) -> Self {
         if let Err(error) = setting.options.check() {
             panic!("invalid options: {error}");
         }
@@ -111,7 +111,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// # Panics
     /// Panics if the sentence has a prefix or constraints although `options.guided` is false, or constraints
     /// although outputs are sampled.
-    pub fn offer(&mut self, key: K, sentence: Sentence) -> Result<(), (K, Sentence)> {
+    pub fn offer(&mut self, key: K, sentence: SourceSentence) -> Result<(), (K, SourceSentence)> {
         if !self.fits(sentence.src.len()) {
             return Err((key, sentence));
         }
@@ -173,18 +173,18 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         let Some(longest) = longest.max() else {
             return true;
         };
-        let Setting { options, capacity, .. } = self.setting;
+        let SearchContext { options, capacity, .. } = self.setting;
         let rows = (self.len() + 1) * options.strategy.rows();
         self.room() > 0 && rows * longest.max(src_len) <= capacity.positions
     }
 
     /// The outputs of a new sentence.
-    fn outputs(&self, sentence: &Sentence) -> Outputs<'a> {
-        let Setting { contract, options, .. } = self.setting;
+    fn outputs(&self, sentence: &SourceSentence) -> SentenceOutputs<'a> {
+        let SearchContext { contract, options, .. } = self.setting;
         let demands = !sentence.prefix.is_empty() || !sentence.constraints.is_empty();
         assert!(options.guided || !demands, "only a guided search has prefixes and constraints");
         assert!(!options.strategy.samples() || sentence.constraints.is_empty(), "constraints need a beam");
-        Outputs::new(options, contract, sentence, self.model.max_len())
+        SentenceOutputs::new(options, contract, sentence, self.model.max_len())
     }
 
     /// Encodes the new sentences together, without those that end at once. They stay among the new ones until
@@ -220,7 +220,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// Extends every hypothesis by one token and takes out the sentences that end.
     fn step(&mut self) {
         let outputs = self.active.iter().map(|active| &active.outputs);
-        let last: Vec<TokenId> = outputs.flat_map(Outputs::last_tokens).collect();
+        let last: Vec<TokenId> = outputs.flat_map(SentenceOutputs::last_tokens).collect();
         self.rows = last.len();
         let layer = self.model.step(&last, &mut self.state);
         let next = self.next_tokens(layer);
@@ -250,7 +250,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
 
     /// The tokens that may follow each row.
     fn next_tokens(&mut self, layer: S::Last) -> Vec<Vec<NextToken>> {
-        let Setting { contract, options, .. } = self.setting;
+        let SearchContext { contract, options, .. } = self.setting;
         if options.is_plainly_greedy() {
             let next = self.model.most_likely(layer, &contract.never);
             let certain = |token| NextToken { token, log_prob: 0.0 };
@@ -261,8 +261,8 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             return self.model.likeliest(layer, count, &contract.never);
         }
         let active = self.active.iter_mut();
-        let asks: Vec<Ask> = active.flat_map(|active| active.outputs.asks()).collect();
-        Ask::answer_all(&asks, self.model, layer)
+        let asks: Vec<TokenQuery> = active.flat_map(|active| active.outputs.asks()).collect();
+        TokenQuery::answer_all(&asks, self.model, layer)
     }
 }
 

@@ -4,7 +4,7 @@ use attentive_base::batch::TokenId;
 use attentive_base::random::Random;
 
 use super::Hypothesis;
-use super::ask::Ask;
+use super::ask::TokenQuery;
 use super::partial::Partial;
 use super::rules::Rules;
 use super::sampling::Sampling;
@@ -19,28 +19,28 @@ const SAMPLE_BITS: u32 = 16;
 
 /// Independent random outputs of one sentence.
 #[derive(Debug)]
-pub(super) struct Draws<'a> {
+pub(super) struct SentenceSamples<'a> {
     rules: Rules<'a>,
     sampling: Sampling,
-    live: Vec<Draw>,
+    live: Vec<ActiveSample>,
     /// The ended samples, by number.
     ended: Vec<Option<Hypothesis>>,
 }
 
 /// A sample that is being drawn.
 #[derive(Debug)]
-struct Draw {
+struct ActiveSample {
     number: usize,
     random: Random,
     partial: Partial,
 }
 
-impl<'a> Draws<'a> {
+impl<'a> SentenceSamples<'a> {
     /// Begins `count` samples of a sentence whose random numbers come from `stream`.
     pub(super) fn new(rules: Rules<'a>, sampling: Sampling, count: usize, stream: u64) -> Self {
         let draw = |number: usize| {
             let of_sentence = FIRST_STREAM.wrapping_add(stream << SAMPLE_BITS);
-            Draw {
+            ActiveSample {
                 number,
                 random: Random::new(sampling.seed, of_sentence.wrapping_add(number as u64)),
                 partial: rules.start(),
@@ -59,7 +59,7 @@ impl<'a> Draws<'a> {
 
     /// The last token of each unfinished sample; the start token if it is empty.
     pub(super) fn last_tokens(&self) -> Vec<TokenId> {
-        let last = |draw: &Draw| self.rules.last_token(&draw.partial);
+        let last = |draw: &ActiveSample| self.rules.last_token(&draw.partial);
         self.live.iter().map(last).collect()
     }
 
@@ -71,11 +71,11 @@ impl<'a> Draws<'a> {
 
     /// Returns what each unfinished sample needs from its logits; takes a random number unless the next token
     /// is given.
-    pub(super) fn asks(&mut self) -> Vec<Ask> {
+    pub(super) fn asks(&mut self) -> Vec<TokenQuery> {
         let Self { rules, sampling, live, .. } = self;
-        let ask = |draw: &mut Draw| match rules.of_prefix(&draw.partial) {
-            Some(token) => Ask::Token(token),
-            None => Ask::Drawn {
+        let ask = |draw: &mut ActiveSample| match rules.of_prefix(&draw.partial) {
+            Some(token) => TokenQuery::Token(token),
+            None => TokenQuery::Drawn {
                 sampling: *sampling,
                 barred: rules.barred(&draw.partial),
                 uniform: draw.random.uniform(),

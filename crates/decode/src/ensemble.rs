@@ -2,7 +2,7 @@
 
 use attentive_base::batch::{Padded, TokenId};
 use attentive_kernels::threads::Threads;
-use attentive_kernels::top_k::{Largest, SUM_CHUNK, add_exponentials};
+use attentive_kernels::top_k::{SUM_CHUNK, TopK, add_exponentials};
 
 use crate::{Answer, Logits, NextToken, Question, Stepper, largest, total};
 
@@ -180,7 +180,7 @@ impl Mean<'_> {
         const ERROR: f64 = 1e-4;
         /// The relative error of rough sums is bounded from here on.
         const LEAST: f32 = 1e-30;
-        let mut roughly = Largest::new(question.count + SPARE);
+        let mut roughly = TopK::new(question.count + SPARE);
         let mut sums = [0.0; SUM_CHUNK];
         let vocab = self.0[0].0.len();
         for first in (0..vocab).step_by(SUM_CHUNK) {

@@ -1,8 +1,8 @@
 //! Search for the most likely outputs of a model, and random sampling of outputs, one token at a time.
 //!
-//! Both work with any [`crate::Stepper`]. Each sentence has its own `Outputs`, a beam or random draws, and
-//! the rows of a decoding step are the partial hypotheses of all sentences. Sentences are admitted and
-//! dropped at any decoding step, and none influences another.
+//! Both work with any [`crate::Stepper`]. Each sentence has its own `SentenceOutputs`, a beam or random
+//! draws, and the rows of a decoding step are the partial hypotheses of all sentences. Sentences are admitted
+//! and dropped at any decoding step, and none influences another.
 //!
 //! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a
 //! given token, or bars tokens of single hypotheses, asks a [`Question`] about each row. Only draws from all
@@ -36,17 +36,17 @@ mod tests;
 
 pub use changes::{SearchBounds, SearchChanges};
 pub use constraints::Phrase;
-pub use decoding::{Capacity, Decoding, Setting};
+pub use decoding::{Capacity, Decoding, SearchContext};
 pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;
 pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, largest, likeliest, likeliest_of, scored, total};
 pub use options::SearchOptions;
 pub use question::{Answer, Question};
-pub use sample::{Drawn, Ending, SampleOptions, sample};
+pub use sample::{Ending, SampleOptions, SampledText, sample};
 pub use sampling::{Sampling, SamplingChanges};
 pub use search::{Search, search};
-pub use sentence::Sentence;
+pub use sentence::SourceSentence;
 pub use stepper::Stepper;
 pub use strategy::Strategy;
-pub use texts::{TextRules, Texts};
+pub use texts::{TextDecoding, TextRules};

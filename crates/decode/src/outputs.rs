@@ -3,34 +3,34 @@
 use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 
-use super::ask::Ask;
+use super::ask::TokenQuery;
 use super::beam::Beam;
-use super::draws::Draws;
+use super::draws::SentenceSamples;
 use super::rules::Rules;
-use super::{Hypothesis, SearchOptions, Sentence, Strategy};
+use super::{Hypothesis, SearchOptions, SourceSentence, Strategy};
 use crate::NextToken;
 
 /// The outputs of one sentence while they are decoded.
 #[derive(Debug)]
-pub(super) enum Outputs<'a> {
+pub(super) enum SentenceOutputs<'a> {
     /// The likeliest outputs.
     Beam(Beam<'a>),
     /// Random outputs.
-    Draws(Draws<'a>),
+    Draws(SentenceSamples<'a>),
 }
 
-impl<'a> Outputs<'a> {
+impl<'a> SentenceOutputs<'a> {
     /// The outputs of `sentence` before the first step of a model that decodes at most `max_len` tokens.
     pub(super) fn new(
         options: SearchOptions,
         contract: &'a TokenContract,
-        sentence: &Sentence,
+        sentence: &SourceSentence,
         max_len: usize,
     ) -> Self {
         let rules = Rules::new(options, contract, sentence, max_len);
         match options.strategy {
             Strategy::Sample { sampling, count } => {
-                Self::Draws(Draws::new(rules, sampling, count, sentence.stream))
+                Self::Draws(SentenceSamples::new(rules, sampling, count, sentence.stream))
             }
             Strategy::Greedy { .. } | Strategy::Beam { .. } => Self::Beam(Beam::new(rules)),
         }
@@ -53,7 +53,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The values that each row needs from its logits.
-    pub(super) fn asks(&mut self) -> Vec<Ask> {
+    pub(super) fn asks(&mut self) -> Vec<TokenQuery> {
         match self {
             Self::Beam(beam) => beam.asks(),
             Self::Draws(draws) => draws.asks(),

@@ -2,7 +2,7 @@
 
 use attentive_base::batch::TokenId;
 
-use super::constraints::Progress;
+use super::constraints::PhraseProgress;
 use crate::NextToken;
 
 /// A hypothesis that is being extended.
@@ -12,7 +12,7 @@ pub(super) struct Partial {
     pub(super) token_log_probs: Vec<f32>,
     pub(super) log_prob: f64,
     /// The progress of each constraint.
-    pub(super) progress: Progress,
+    pub(super) progress: PhraseProgress,
     /// For each source position, the sum of the attention that it received; empty without a coverage penalty.
     pub(super) coverage: Vec<f32>,
 }

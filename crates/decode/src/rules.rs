@@ -5,7 +5,7 @@ use attentive_base::batch::TokenId;
 
 use super::constraints::Constraints;
 use super::partial::Partial;
-use super::{Hypothesis, SearchOptions, Sentence};
+use super::{Hypothesis, SearchOptions, SourceSentence};
 use crate::NextToken;
 
 /// The rules that restrict and score the hypotheses of a sentence.
@@ -24,7 +24,7 @@ impl<'a> Rules<'a> {
     pub(super) fn new(
         options: SearchOptions,
         contract: &'a TokenContract,
-        sentence: &Sentence,
+        sentence: &SourceSentence,
         max_len: usize,
     ) -> Self {
         let limit = match sentence.src.len() {

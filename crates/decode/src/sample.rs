@@ -8,7 +8,7 @@ use attentive_base::random::Random;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Sampling, TextRules, Texts};
+use super::{Sampling, TextDecoding, TextRules};
 use crate::Stepper;
 
 /// Sample number `n` is drawn from this stream of the seed plus `n`.
@@ -65,7 +65,7 @@ pub enum Ending {
 
 /// The result of [`sample`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawn {
+pub struct SampledText {
     /// The new tokens, without `</s>`.
     pub tokens: Vec<TokenId>,
     /// The reason why the text ended; `None` if all logits were NaN, that is, if the model is damaged.
@@ -89,8 +89,8 @@ pub fn sample<S: Stepper>(
     rules: TextRules,
     options: &SampleOptions,
     mut on_token: impl FnMut(TokenId) -> Result<ControlFlow<()>>,
-) -> Result<Drawn> {
-    let mut texts = Texts::new(model, rules);
+) -> Result<SampledText> {
+    let mut texts = TextDecoding::new(model, rules);
     texts.add((), text, options);
     let (mut tokens, mut failed) = (Vec::new(), None);
     loop {
@@ -105,7 +105,7 @@ pub fn sample<S: Stepper>(
             return Err(error);
         }
         if let Some(((), ending)) = ended.into_iter().next() {
-            return Ok(Drawn { tokens, ending });
+            return Ok(SampledText { tokens, ending });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attentive_base::interrupt::Interrupt;
 
-use super::{Decoding, Hypothesis, Sentence, Setting};
+use super::{Decoding, Hypothesis, SearchContext, SourceSentence};
 use crate::Stepper;
 
 /// Searches for outputs as the [`Strategy`](super::Strategy) says. Returns the results of each of
@@ -16,10 +16,10 @@ use crate::Stepper;
 ///
 /// # Panics
 /// Panics where [`Decoding::new`] and [`Decoding::offer`] do.
-pub fn search<'a, S: Stepper, I: Iterator<Item = Sentence>>(
+pub fn search<'a, S: Stepper, I: Iterator<Item = SourceSentence>>(
     model: &'a S,
     sentences: I,
-    setting: Setting<'a>,
+    setting: SearchContext<'a>,
 ) -> Search<'a, S, I> {
     Search {
         decoding: Decoding::new(model, setting),
@@ -40,7 +40,7 @@ pub struct Search<'a, S: Stepper, I> {
     sentences: I,
     capacity: usize,
     /// A sentence that was too long for the remaining room, with its number.
-    waiting: Option<(usize, Sentence)>,
+    waiting: Option<(usize, SourceSentence)>,
     /// Number of sentences taken.
     taken: usize,
     /// Results that are returned after the results of earlier sentences.
@@ -50,7 +50,7 @@ pub struct Search<'a, S: Stepper, I> {
     interrupt: Interrupt,
 }
 
-impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
+impl<S: Stepper, I: Iterator<Item = SourceSentence>> Iterator for Search<'_, S, I> {
     type Item = Vec<Hypothesis>;
 
     fn next(&mut self) -> Option<Vec<Hypothesis>> {
@@ -68,7 +68,7 @@ impl<S: Stepper, I: Iterator<Item = Sentence>> Iterator for Search<'_, S, I> {
     }
 }
 
-impl<S: Stepper, I: Iterator<Item = Sentence>> Search<'_, S, I> {
+impl<S: Stepper, I: Iterator<Item = SourceSentence>> Search<'_, S, I> {
     /// Takes sentences while there is room.
     fn admit(&mut self) {
         // Encoding several sentences together is faster than one at a time.
@@ -90,7 +90,7 @@ impl<S: Stepper, I: Iterator<Item = Sentence>> Search<'_, S, I> {
     }
 
     /// The next sentence and its number.
-    fn take(&mut self) -> Option<(usize, Sentence)> {
+    fn take(&mut self) -> Option<(usize, SourceSentence)> {
         let sentence = self.sentences.next()?;
         self.taken += 1;
         Some((self.taken - 1, sentence))

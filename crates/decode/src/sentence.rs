@@ -6,7 +6,7 @@ use super::Phrase;
 
 /// A source sentence and the tokens that its output must contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sentence {
+pub struct SourceSentence {
     /// The source, closed by `</s>`; an empty one has an empty output.
     pub src: Vec<TokenId>,
     /// The first tokens of the output, which follow [`attentive_architecture::TokenContract::forced_first`].
@@ -17,7 +17,7 @@ pub struct Sentence {
     pub stream: u64,
 }
 
-impl From<Vec<TokenId>> for Sentence {
+impl From<Vec<TokenId>> for SourceSentence {
     /// Makes a sentence whose output may be anything.
     fn from(src: Vec<TokenId>) -> Self {
         Self { src, ..Self::default() }

@@ -9,7 +9,7 @@ use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
-use super::{Capacity, Decoding, SearchOptions, Sentence, Setting, Strategy, search};
+use super::{Capacity, Decoding, SearchContext, SearchOptions, SourceSentence, Strategy, search};
 use toy::*;
 
 #[test]
@@ -107,7 +107,7 @@ fn sentences_are_taken_when_there_is_room() {
     let options = SearchOptions { max_new_extra: 20, ..options(1, LengthPenaltyFormula::Gnmt, 0.6) };
     let capacity = Capacity { sentences: 2, positions: usize::MAX };
     let sentences = sentences.map(|sentence| sentence.to_vec().into());
-    let mut found = search(&toy, sentences, Setting { contract, options, capacity });
+    let mut found = search(&toy, sentences, SearchContext { contract, options, capacity });
     assert_eq!(taken.get(), 0, "nothing is read before it is asked for");
     let first = found.next().expect("a result");
     assert_eq!(first[0].tokens.len(), 9);
@@ -125,8 +125,11 @@ fn no_sentence_is_taken_before_there_is_room() {
     let taken = std::cell::Cell::new(0);
     let sentences = (0..6).inspect(|_| taken.set(taken.get() + 1));
     let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
-    let setting =
-        Setting { contract: contract(), options, capacity: Capacity { sentences: 4, positions: usize::MAX } };
+    let setting = SearchContext {
+        contract: contract(),
+        options,
+        capacity: Capacity { sentences: 4, positions: usize::MAX },
+    };
     let mut found = search(&toy, sentences.map(|_| vec![1, 1].into()), setting);
     assert!(found.next().is_some());
     assert_eq!(taken.get(), 4);
@@ -140,7 +143,7 @@ fn sentences_leave_at_any_step() {
     let sources: Vec<Vec<TokenId>> = (0..9).map(|number| vec![4 + number % 4; 5]).collect();
     for leaving in 0..9 {
         let toy = Toy::new(&logits);
-        let setting = Setting {
+        let setting = SearchContext {
             contract: contract(),
             options,
             capacity: Capacity { sentences: 9, positions: usize::MAX },
@@ -175,8 +178,8 @@ fn long_sentences_are_decoded_alone() {
     let capacity = Capacity { sentences: 8, positions: 6 };
     let sentences = [vec![1; 3], vec![1; 3], vec![1; 100], vec![1; 2]];
     let options = options(1, LengthPenaltyFormula::Gnmt, 0.6);
-    let sentences = sentences.into_iter().map(Sentence::from);
-    let found: Vec<_> = search(&toy, sentences, Setting { contract: contract(), options, capacity })
+    let sentences = sentences.into_iter().map(SourceSentence::from);
+    let found: Vec<_> = search(&toy, sentences, SearchContext { contract: contract(), options, capacity })
         .map(|results| results[0].tokens.len())
         .collect();
     assert_eq!(found, [1, 1, 1, 1]);
@@ -193,7 +196,7 @@ fn forced_tokens_are_first_and_last() {
     for width in [1, 3] {
         let options = options(width, LengthPenaltyFormula::Length, 1.0);
         let sentences = std::iter::once(vec![4].into());
-        let found = search(&toy, sentences, Setting { contract: &forcing, options, capacity }).next();
+        let found = search(&toy, sentences, SearchContext { contract: &forcing, options, capacity }).next();
         let best = &found.expect("a result")[0];
         assert_eq!(best.tokens, [6, 4, 4]);
         assert!(best.finished);

@@ -11,7 +11,7 @@ use crate::Stepper;
 /// Texts that are continued together, each by one token per step. They are added and removed between any two
 /// steps, and none influences another. Each has a key, by which the caller identifies it.
 #[derive(Debug)]
-pub struct Texts<'a, S: Stepper, K> {
+pub struct TextDecoding<'a, S: Stepper, K> {
     model: &'a S,
     rules: TextRules,
     state: S::State,
@@ -19,7 +19,7 @@ pub struct Texts<'a, S: Stepper, K> {
     active: Vec<Active<K>>,
     /// Texts that the next step reads from their beginning.
     new: Vec<Active<K>>,
-    /// Results that [`Texts::advance`] will return.
+    /// Results that [`TextDecoding::advance`] will return.
     ended: Vec<(K, Option<Ending>)>,
 }
 
@@ -56,7 +56,7 @@ enum Next {
     End(Option<Ending>),
 }
 
-impl<'a, S: Stepper, K> Texts<'a, S, K> {
+impl<'a, S: Stepper, K> TextDecoding<'a, S, K> {
     /// Creates a set of texts, empty at first.
     pub fn new(model: &'a S, rules: TextRules) -> Self {
         Self { state: model.start(), model, rules, active: Vec::new(), new: Vec::new(), ended: Vec::new() }

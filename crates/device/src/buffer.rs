@@ -7,7 +7,7 @@ use std::mem;
 
 use crate::current;
 use crate::pool::{self, Pages, SMALLEST};
-use crate::rehearsal::Imagined;
+use crate::rehearsal::VirtualBuffer;
 
 /// A vector of numbers in the memory of a [device](crate::Device), which only this device can read and write.
 ///
@@ -27,7 +27,7 @@ enum Storage {
     /// Nowhere.
     Imagined {
         /// What a rehearsal counts until it is dropped; `None` for what it does not count.
-        _room: Option<Imagined>,
+        _room: Option<VirtualBuffer>,
     },
     /// In memory that only its device knows.
     Elsewhere(Box<dyn Any + Send + Sync>),
@@ -120,7 +120,7 @@ impl Buffer {
     }
 
     /// A buffer in a rehearsal.
-    pub(crate) fn imagined_in(len: usize, room: Option<Imagined>) -> Self {
+    pub(crate) fn imagined_in(len: usize, room: Option<VirtualBuffer>) -> Self {
         Self { len, storage: Storage::Imagined { _room: room } }
     }
 

@@ -205,11 +205,11 @@ impl Device for Cpu {
                 optimizer::sgd(param, velocity.map(to), of(grad), step);
             }
             Op::PutRows { count, from, pairs, out } => {
-                let Columns { matrix, width, first } = from;
+                let MatrixColumns { matrix, width, first } = from;
                 cached::put_rows(count, (of(matrix), width, first), pairs, to(out));
             }
             Op::CachedAttention { call, scores, queries, cache, out, weights } => {
-                let Columns { matrix, width, first } = queries;
+                let MatrixColumns { matrix, width, first } = queries;
                 let queries = (of(matrix), width, first);
                 let (out, weights) = (to(out), to(weights));
                 cached::cached_attention(call, scores.map(of), queries, of(cache), out, weights);

@@ -31,5 +31,5 @@ pub use losses::{Losses, RowLosses};
 pub use op::Op;
 pub use operands::*;
 pub use pool::{pooled, release};
-pub use rehearsal::{Count, rehearse};
+pub use rehearsal::{MemoryUsage, rehearse};
 pub use verdict::{VERDICT, VerdictCall};

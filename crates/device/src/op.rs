@@ -46,7 +46,7 @@ operations! {
     scale_by: ScaleBy { x: &'a mut Buffer, factor: &'a Buffer },
 
     /// Copies `count` columns of each row of a matrix to columns of another one with as many rows.
-    copy_columns: CopyColumns { count: usize, from: Columns<&'a Buffer>, to: Columns<&'a mut Buffer> },
+    copy_columns: CopyColumns { count: usize, from: MatrixColumns<&'a Buffer>, to: MatrixColumns<&'a mut Buffer> },
 
     /// `out[i]` = `x[rows[i]]`, rows of width `d`.
     select_rows: SelectRows { d: usize, x: &'a Buffer, rows: &'a [usize], out: &'a mut Buffer },
@@ -67,13 +67,13 @@ operations! {
     sum_of_each: SumOfEach { sequences: &'a Buffer, part: Range<usize>, table: &'a mut Buffer },
 
     /// `x` = dropout(`x`); its own backward pass.
-    dropout: Dropout { dropout: Dropout, x: &'a mut Buffer },
+    dropout: Dropout { dropout: DropoutCall, x: &'a mut Buffer },
 
     /// `out` = `residual` + dropout(`x`)
     dropout_add: DropoutAdd {
         x: &'a Buffer,
         residual: Option<&'a Buffer>,
-        dropout: Option<Dropout>,
+        dropout: Option<DropoutCall>,
         out: &'a mut Buffer,
     },
 
@@ -186,7 +186,7 @@ operations! {
         shape: AttentionShape,
         inputs: AttentionInputs<'a, &'a Buffer>,
         grad: &'a Buffer,
-        gradients: Operands<&'a mut Buffer>,
+        gradients: QkvOperands<&'a mut Buffer>,
         dbias: Option<&'a mut Buffer>,
     },
 
@@ -243,7 +243,7 @@ operations! {
     /// The `verdict`, if there is one, scales the gradient or leaves everything as it is.
     adam: Adam {
         step: AdamStep,
-        part: Part<'a>,
+        part: BufferSliceMut<'a>,
         moments: [&'a mut Buffer; 2],
         grad: &'a Buffer,
         verdict: Option<&'a Buffer>,
@@ -253,21 +253,21 @@ operations! {
     /// its elements. The verdict is that of [`Op::Adam`].
     sgd: Sgd {
         step: SgdStep,
-        part: Part<'a>,
+        part: BufferSliceMut<'a>,
         velocity: Option<&'a mut Buffer>,
         grad: &'a Buffer,
         verdict: Option<&'a Buffer>,
     },
 
     /// Columns of rows of `from` become rows of `out`, which are `count` wide.
-    put_rows: PutRows { count: usize, from: Columns<&'a Buffer>, pairs: RowPairs<'a>, out: &'a mut Buffer },
+    put_rows: PutRows { count: usize, from: MatrixColumns<&'a Buffer>, pairs: RowPairs<'a>, out: &'a mut Buffer },
 
     /// Attention to cached positions. The queries are columns of a matrix; `out` receives the contexts, and
     /// `weights` the attention weights of the positions that are seen, and anything behind them.
     cached_attention: CachedAttention {
         call: CachedAttentionCall<'a>,
         scores: CachedScores<&'a Buffer>,
-        queries: Columns<&'a Buffer>,
+        queries: MatrixColumns<&'a Buffer>,
         cache: &'a Buffer,
         out: &'a mut Buffer,
         weights: &'a mut Buffer,

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 pub use attentive_kernels::Lengths;
-pub use attentive_kernels::attention::{AttentionInputs, AttentionShape, Operands};
+pub use attentive_kernels::attention::{AttentionInputs, AttentionShape, QkvOperands};
 pub use attentive_kernels::attentive_recurrent::{
     AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,
 };
 pub use attentive_kernels::cross_entropy::{
     LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape,
 };
-pub use attentive_kernels::dropout::Dropout;
+pub use attentive_kernels::dropout::DropoutCall;
 pub use attentive_kernels::embedding::PositionRows;
 pub use attentive_kernels::linear::{Affine, AffineGradients, LinearCall, LinearKept};
 pub use attentive_kernels::nonlinearity::ActivationKind;
@@ -20,13 +20,13 @@ pub use attentive_kernels::optimizer::{AdamStep, SgdStep};
 pub use attentive_kernels::recurrent::{
     Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
 };
-pub use attentive_kernels::rotary::{Positions, RotaryCall, Turn};
+pub use attentive_kernels::rotary::{RotaryCall, RowPositions, Turn};
 
 use crate::Buffer;
 
 /// Neighboring columns of a matrix.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<T> {
+pub struct MatrixColumns<T> {
     /// `[rows, width]`
     pub matrix: T,
     /// All columns of the matrix.
@@ -37,7 +37,7 @@ pub struct Columns<T> {
 
 /// Neighboring elements of a buffer.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct BufferSliceMut<'a> {
     /// The whole buffer.
     pub buffer: &'a mut Buffer,
     /// The elements.
@@ -49,5 +49,5 @@ pub struct Part<'a> {
 pub struct ResidualNormCall {
     pub norm: NormCall,
     /// Dropout of `y`.
-    pub dropout: Option<Dropout>,
+    pub dropout: Option<DropoutCall>,
 }

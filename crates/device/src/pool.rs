@@ -13,7 +13,7 @@ use memmap2::MmapMut;
 static LIMIT: Limit = Limit::new(MOST_KEPT);
 
 thread_local! {
-    static POOL: RefCell<Pool<'static, Pages>> = RefCell::new(Pool::new(&LIMIT));
+    static POOL: RefCell<BufferPool<'static, Pages>> = RefCell::new(BufferPool::new(&LIMIT));
 }
 
 /// Smaller buffers are left to the allocator.
@@ -31,7 +31,7 @@ pub fn pooled() -> usize {
 /// Gives the free pages of this thread's pool back to the operating system, before work that has no use for
 /// them.
 pub fn release() {
-    POOL.with_borrow_mut(Pool::clear);
+    POOL.with_borrow_mut(BufferPool::clear);
 }
 
 /// Returns pages with room for at least `len` elements of unspecified contents.
@@ -72,7 +72,7 @@ impl Limit {
 }
 
 /// Memory that a pool can keep.
-pub(crate) trait Room {
+pub(crate) trait Poolable {
     /// Room for `capacity` elements.
     fn new(capacity: usize) -> Self;
 
@@ -98,7 +98,7 @@ impl Pages {
     }
 }
 
-impl Room for Pages {
+impl Poolable for Pages {
     fn new(capacity: usize) -> Self {
         let layout = Layout::array::<f32>(capacity).expect("no buffer is larger than the memory");
         let pages = MmapMut::map_anon(layout.size());
@@ -111,14 +111,14 @@ impl Room for Pages {
 }
 
 /// Free buffers.
-pub(crate) struct Pool<'a, R: Room> {
+pub(crate) struct BufferPool<'a, R: Poolable> {
     /// Sorted by capacity.
     free: Vec<R>,
     /// Counts the elements in `free`.
     limit: &'a Limit,
 }
 
-impl<'a, R: Room> Pool<'a, R> {
+impl<'a, R: Poolable> BufferPool<'a, R> {
     pub(crate) fn new(limit: &'a Limit) -> Self {
         Self { free: Vec::new(), limit }
     }
@@ -163,14 +163,14 @@ impl<'a, R: Room> Pool<'a, R> {
     }
 }
 
-impl<R: Room> Pool<'_, R> {
+impl<R: Poolable> BufferPool<'_, R> {
     fn clear(&mut self) {
         self.limit.release(self.free.iter().map(R::capacity).sum());
         self.free.clear();
     }
 }
 
-impl<R: Room> Drop for Pool<'_, R> {
+impl<R: Poolable> Drop for BufferPool<'_, R> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn unsuitable_buffers_are_freed() {
         let limit = Limit::new(MOST_KEPT);
-        let mut pool = Pool::new(&limit);
+        let mut pool = BufferPool::new(&limit);
         let small: Pages = pool.room(5_000);
         pool.give(small);
         assert!(pool.room(20_000).capacity() >= 20_000);
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_pool_keeps_at_most_its_limit() {
         let limit = Limit::new(30_000);
-        let mut pool: Pool<'_, Pages> = Pool::new(&limit);
+        let mut pool: BufferPool<'_, Pages> = BufferPool::new(&limit);
         let buffers: Vec<_> = (0..10).map(|_| pool.room(8_192)).collect();
         buffers.into_iter().for_each(|buffer| pool.give(buffer));
         assert_eq!((pool.free.len(), kept(&limit)), (3, 3 * 8_192));
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn pools_share_their_limit() {
         let limit = Limit::new(30_000);
-        let keep = |pool: &mut Pool<'_, Pages>| {
+        let keep = |pool: &mut BufferPool<'_, Pages>| {
             let buffers: Vec<_> = (0..3).map(|_| pool.room(8_192)).collect();
             buffers.into_iter().for_each(|buffer| pool.give(buffer));
             pool.free.len()
         };
-        let (mut first, mut second) = (Pool::new(&limit), Pool::new(&limit));
+        let (mut first, mut second) = (BufferPool::new(&limit), BufferPool::new(&limit));
         assert_eq!([keep(&mut first), keep(&mut second)], [3, 0]);
         drop(first);
         assert_eq!(kept(&limit), 0, "a thread that ended keeps nothing");

@@ -4,22 +4,22 @@ mod silent;
 
 use std::cell::{Cell, RefCell};
 
-use self::silent::Rehearsal;
+use self::silent::DryRunDevice;
 use crate::on;
-use crate::pool::{Limit, MOST_KEPT, Pool, Room, SMALLEST};
+use crate::pool::{BufferPool, Limit, MOST_KEPT, Poolable, SMALLEST};
 
 static LIMIT: Limit = Limit::new(MOST_KEPT);
 
 thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
-    static COUNT: Cell<Count> = const { Cell::new(Count { now: 0, most: 0 }) };
-    static POOL: RefCell<Pool<'static, Counted>> = RefCell::new(Pool::new(&LIMIT));
+    static COUNT: Cell<MemoryUsage> = const { Cell::new(MemoryUsage { now: 0, most: 0 }) };
+    static POOL: RefCell<BufferPool<'static, CountedMemory>> = RefCell::new(BufferPool::new(&LIMIT));
 }
 
 /// The memory of all buffers of a computation, in elements of four bytes. It includes the free memory of the
 /// pool, and what larger buffers than needed waste.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct MemoryUsage {
     /// The number of elements now.
     pub now: usize,
     /// The largest number so far.
@@ -31,20 +31,20 @@ pub struct Count {
 ///
 /// Parameters and vectors from before the rehearsal are not counted; models may be made of
 /// [imagined](crate::Buffer::imagined) parameters.
-pub fn rehearse(work: impl FnOnce()) -> Count {
+pub fn rehearse(work: impl FnOnce()) -> MemoryUsage {
     /// Ends the rehearsal, even if `work` panics.
     struct End;
     impl Drop for End {
         fn drop(&mut self) {
             IS_ON.set(false);
-            POOL.replace(Pool::new(&LIMIT));
+            POOL.replace(BufferPool::new(&LIMIT));
             COUNT.take();
         }
     }
 
     IS_ON.set(true);
     let end = End;
-    on(&Rehearsal, work);
+    on(&DryRunDevice, work);
     let count = COUNT.get();
     drop(end);
     count
@@ -52,19 +52,19 @@ pub fn rehearse(work: impl FnOnce()) -> Count {
 
 /// The memory of a buffer in a rehearsal.
 #[derive(Debug)]
-pub(crate) enum Imagined {
+pub(crate) enum VirtualBuffer {
     /// From the allocator; too little to be counted.
     Small,
     /// From the pool; `None` once it has gone back.
-    Pooled(Option<Counted>),
+    Pooled(Option<CountedMemory>),
     /// A vector of its own.
     Own {
         /// What it takes until it is dropped.
-        _room: Counted,
+        _room: CountedMemory,
     },
 }
 
-impl Imagined {
+impl VirtualBuffer {
     /// As much as a buffer of `len` elements takes from the pool.
     pub(crate) fn take(len: usize) -> Self {
         if len < SMALLEST {
@@ -76,11 +76,11 @@ impl Imagined {
 
     /// As much as a vector of `len` elements.
     pub(crate) fn own(len: usize) -> Self {
-        Self::Own { _room: Counted::new(len) }
+        Self::Own { _room: CountedMemory::new(len) }
     }
 }
 
-impl Drop for Imagined {
+impl Drop for VirtualBuffer {
     fn drop(&mut self) {
         if let Self::Pooled(room) = self
             && let Some(room) = room.take()
@@ -93,14 +93,14 @@ impl Drop for Imagined {
 
 /// Counted memory.
 #[derive(Debug)]
-pub(crate) struct Counted(usize);
+pub(crate) struct CountedMemory(usize);
 
-impl Room for Counted {
+impl Poolable for CountedMemory {
     fn new(capacity: usize) -> Self {
-        let Count { now, most } = COUNT.get();
+        let MemoryUsage { now, most } = COUNT.get();
         let now = now + capacity;
         let most = most.max(now);
-        COUNT.set(Count { now, most });
+        COUNT.set(MemoryUsage { now, most });
         Self(capacity)
     }
 
@@ -109,10 +109,10 @@ impl Room for Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedMemory {
     fn drop(&mut self) {
-        let Count { now, most } = COUNT.get();
+        let MemoryUsage { now, most } = COUNT.get();
         let now = now.saturating_sub(self.0);
-        COUNT.set(Count { now, most });
+        COUNT.set(MemoryUsage { now, most });
     }
 }

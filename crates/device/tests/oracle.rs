@@ -24,10 +24,10 @@ fn agree(work: impl Fn(&dyn Device) -> Vec<f32>) {
 }
 
 /// Three steps for the elements from 2 on.
-fn steps(mut state: Vec<Buffer>, step: impl Fn(u64, Part<'_>, &mut [Buffer], &Buffer)) -> Vec<f32> {
+fn steps(mut state: Vec<Buffer>, step: impl Fn(u64, BufferSliceMut<'_>, &mut [Buffer], &Buffer)) -> Vec<f32> {
     let mut param = Buffer::from(numbers(1, 9));
     for number in 1..=3 {
-        let part = Part { buffer: &mut param, range: 2..9 };
+        let part = BufferSliceMut { buffer: &mut param, range: 2..9 };
         let gradient = numbers(10 + number as usize, 7).into();
         step(number, part, &mut state, &gradient);
     }
@@ -108,7 +108,7 @@ fn weights_are_rounded_to_bf16() {
 
 #[test]
 fn dropout_is_the_same_everywhere() {
-    let dropout = Dropout { rate: 0.3, seed: 5, micro_batch: 3, site: 2 };
+    let dropout = DropoutCall { rate: 0.3, seed: 5, micro_batch: 3, site: 2 };
     agree(|device| {
         let mut x = Buffer::from(numbers(1, 300));
         device.dropout(dropout, &mut x);

@@ -69,7 +69,7 @@ impl Segmentation {
 }
 
 /// A piece of a text.
-pub(super) struct Piece {
+pub(super) struct TextPiece {
     /// The bytes of the piece, without blanks around them.
     pub(super) range: Range<usize>,
     /// True if it begins a sentence right after another one, and the language needs no blank between them.
@@ -84,7 +84,7 @@ pub(super) fn pieces(
     seams: &[usize],
     how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
-) -> Vec<Piece> {
+) -> Vec<TextPiece> {
     let mut pieces = Vec::new();
     for paragraph in paragraphs(text, how.split) {
         let paragraph = with_words(text, paragraph, how);
@@ -181,7 +181,7 @@ fn divide(
     touches: bool,
     how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
-    pieces: &mut Vec<Piece>,
+    pieces: &mut Vec<TextPiece>,
 ) {
     let first = range.start;
     let mut waiting = vec![range];
@@ -192,9 +192,9 @@ fn divide(
         match middle {
             None if !how.has_words(part) => {}
             None => {
-                let follows = |last: &Piece| last.range.end == range.start;
+                let follows = |last: &TextPiece| last.range.end == range.start;
                 let touches = touches && range.start == first && pieces.last().is_some_and(follows);
-                pieces.push(Piece { touches, range });
+                pieces.push(TextPiece { touches, range });
             }
             Some(middle) => {
                 let halves = [range.start + middle..range.end, range.start..range.start + middle];

@@ -1,9 +1,9 @@
 //! Texts divided into sentences.
 
-use super::markup::{Form, Run};
+use super::markup::{SourceFormat, TextRun};
 use super::placeables::Markers;
-use super::plain::{Found, found};
-use super::{Segment, Segmentation, Translated, needs_blank};
+use super::plain::{LocatedSegment, found};
+use super::{Segment, Segmentation, TranslatedSegment, needs_blank};
 
 /// A text divided into sentences, to be translated one by one.
 ///
@@ -17,7 +17,7 @@ use super::{Segment, Segmentation, Translated, needs_blank};
 /// assert_eq!(text.after(), "\n");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Divided {
+pub struct DividedText {
     sentences: Vec<Sentence>,
     after: String,
 }
@@ -33,20 +33,20 @@ pub struct Sentence {
     /// nothing.
     pub text: String,
     /// The placeables, if there are any, with the text around them.
-    run: Option<Box<Run>>,
+    run: Option<Box<TextRun>>,
     needs_alignment: bool,
     /// True if it follows the previous sentence without a blank, as in Chinese.
     touches: bool,
 }
 
-impl Divided {
+impl DividedText {
     /// Divides `text` as `how` says, into its sentences by default. Sentences that the model cannot read at
     /// once, according to `fits`, are divided further.
     pub fn new(text: &str, how: impl Into<Segmentation>, fits: impl Fn(&str) -> bool) -> Self {
         let mut sentences = Vec::new();
         let mut kept = 0;
-        for Found { range, segment: Segment { text: read, touches, needs_alignment }, run } in
-            found(text, Markers::Each, how.into(), Form::Plain, &fits)
+        for LocatedSegment { range, segment: Segment { text: read, touches, needs_alignment }, run } in
+            found(text, Markers::Each, how.into(), SourceFormat::Plain, &fits)
         {
             let before = text[kept..range.start].to_owned();
             kept = range.end;
@@ -111,13 +111,13 @@ impl Sentence {
         self.run.is_some()
     }
 
-    /// True if placeables within the sentence require [`Translated::alignment`].
+    /// True if placeables within the sentence require [`TranslatedSegment::alignment`].
     pub fn needs_alignment(&self) -> bool {
         self.needs_alignment
     }
 
     /// Returns a translation of [`Sentence::text`] with the placeables of the sentence in it.
-    pub fn restored(&self, translated: &Translated) -> String {
+    pub fn restored(&self, translated: &TranslatedSegment) -> String {
         let Some(run) = &self.run else {
             return translated.text.clone();
         };
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn translations_take_the_place_of_sentences() {
-        let text = Divided::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
+        let text = DividedText::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
         assert_eq!(text.text_of(["x y.", "z!"]), " x y.  z!\n😀");
         assert_eq!(text.spaced(["x y.", "z!"]), ["x y.", "z!"]);
         assert_eq!(text.after(), "\n😀");
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn blanks_come_with_a_language_that_has_them() {
-        let text = Divided::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
+        let text = DividedText::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
         assert_eq!(text.text_of(["x y.", "z!", "v w."]), "x y. z! v w.");
         assert_eq!(text.text_of(["x y。", "z！"]), "x y。z！ ");
     }

@@ -35,14 +35,14 @@ mod tests;
 use std::borrow::Cow;
 
 pub use divide::{Segmentation, Split};
-pub use divided::{Divided, Sentence};
+pub use divided::{DividedText, Sentence};
 pub use files::FileFormat;
 pub use placeables::{placeables, placeholders};
 pub use xml::XmlTags;
 
 use attentive_base::error::Result;
 
-use markup::Run;
+use markup::TextRun;
 use sentences::needs_blank;
 
 /// The advice for a document that is not of its format.
@@ -60,7 +60,7 @@ pub struct Document {
 pub struct Segment {
     /// The text, without blanks around it, without markup and with characters in place of entities.
     pub text: String,
-    /// True if markup inside the text requires [`Translated::alignment`] for [`Document::render`].
+    /// True if markup inside the text requires [`TranslatedSegment::alignment`] for [`Document::render`].
     pub needs_alignment: bool,
     /// True if it begins a sentence right after the previous segment, with no blank between them, as in
     /// Chinese. If the target language has blanks, [`Document::render`] inserts one.
@@ -69,7 +69,7 @@ pub struct Segment {
 
 /// The translation of a [`Segment`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Translated {
+pub struct TranslatedSegment {
     /// The text, without markup.
     pub text: String,
     /// Pairs (word of the segment, word of the translation), counted from 0 and separated by whitespace, as
@@ -85,7 +85,7 @@ enum Part {
     /// A segment of plain text, by its number.
     Plain(usize),
     /// Text with markup inside.
-    Run(Box<Run>),
+    Run(Box<TextRun>),
 }
 
 impl Document {
@@ -148,7 +148,7 @@ impl Document {
     ///
     /// # Panics
     /// Panics if the number of translations differs from the number of segments.
-    pub fn render(&self, translations: &[Translated]) -> String {
+    pub fn render(&self, translations: &[TranslatedSegment]) -> String {
         assert_eq!(translations.len(), self.segments.len(), "one translation for each segment");
         let translations = spaced(&self.segments, translations);
         let mut out = String::new();
@@ -167,7 +167,7 @@ impl Document {
 }
 
 /// The translations, with a blank before each one that would otherwise touch the previous one.
-fn spaced<'a>(segments: &[Segment], translations: &'a [Translated]) -> Cow<'a, [Translated]> {
+fn spaced<'a>(segments: &[Segment], translations: &'a [TranslatedSegment]) -> Cow<'a, [TranslatedSegment]> {
     let mut spaced = Cow::Borrowed(translations);
     let touching = segments.iter().enumerate().skip(1);
     for (number, _) in touching.filter(|(_, segment)| segment.touches) {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use attentive_base::ignorable::without_ignorable;
 
-use super::divide::{Piece, Segmentation, flat, pieces, trim};
-use super::markup::{Builder, Form, Run};
-use super::placeables::{Kind, Markers, Placeable, find, forms, pair, tag};
+use super::divide::{Segmentation, TextPiece, flat, pieces, trim};
+use super::markup::{Builder, SourceFormat, TextRun};
+use super::placeables::{Markers, Placeable, PlaceableKind, find, forms, pair, tag};
 use super::{Document, Part, Segment, Split, html};
 
 /// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within
@@ -14,17 +14,17 @@ use super::{Document, Part, Segment, Split, html};
 const MASK: char = '\u{1}';
 
 /// A segment and its place in a text.
-pub(super) struct Found {
+pub(super) struct LocatedSegment {
     pub(super) range: Range<usize>,
     pub(super) segment: Segment,
     /// Its placeables, if there are any or if the text is not written as plain text.
-    pub(super) run: Option<Box<Run>>,
+    pub(super) run: Option<Box<TextRun>>,
 }
 
 /// Divides `source` as `how` says, and divides parts that are too long further.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Document {
     let (mut segments, mut parts) = (Vec::new(), Vec::new());
-    append(source, how, Form::Plain, fits, &mut segments, &mut parts);
+    append(source, how, SourceFormat::Plain, fits, &mut segments, &mut parts);
     Document { segments, parts }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 pub(super) fn append(
     source: &str,
     how: Segmentation,
-    form: Form,
+    form: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
@@ -47,7 +47,7 @@ fn append_at(
     (nested, markers): (usize, Markers),
     source: &str,
     how: Segmentation,
-    form: Form,
+    form: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
@@ -65,7 +65,7 @@ fn append_at(
         }
     }
     let mut kept = 0;
-    for Found { range, segment, run } in found(source, markers, how, form, fits) {
+    for LocatedSegment { range, segment, run } in found(source, markers, how, form, fits) {
         Part::keep(parts, &form.escaped(&source[kept..range.start]));
         kept = range.end;
         let number = segments.len();
@@ -83,28 +83,32 @@ pub(super) fn found(
     source: &str,
     markers: Markers,
     how: Segmentation,
-    form: Form,
+    form: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
-) -> Vec<Found> {
+) -> Vec<LocatedSegment> {
     let placeables = if how.keep_placeables { find(source, markers) } else { Vec::new() };
     let fits = |text: &str| if text.contains(MASK) { fits(&text.replace(MASK, "")) } else { fits(text) };
     let bare = Bare::new(source, &placeables);
     let pieces = pieces(&bare.text, &bare.seams, how, &fits).into_iter();
-    let found = pieces.map(|Piece { range, touches }| {
+    let found = pieces.map(|TextPiece { range, touches }| {
         let range = without_outer(source, bare.in_source(source, range, &placeables), &placeables);
         let part = &source[range.clone()];
         let first = placeables.partition_point(|one| one.range.end <= range.start);
         let inside = placeables[first..].iter().take_while(|one| one.range.start < range.end);
         let mut inside: Vec<Placeable> = inside.map(|one| one.within(&range)).collect();
         pair(part, &mut inside);
-        if inside.is_empty() && form == Form::Plain {
+        if inside.is_empty() && form == SourceFormat::Plain {
             let text = without_ignorable(&flat(part)).into_owned();
-            return Found { range, segment: Segment { text, needs_alignment: false, touches }, run: None };
+            return LocatedSegment {
+                range,
+                segment: Segment { text, needs_alignment: false, touches },
+                run: None,
+            };
         }
         let mut builder = Builder::new(Segmentation { split: Split::Nowhere, ..how }, form);
         builder.divided(part, &inside);
         let (run, segment) = builder.finish_plain();
-        Found { range, segment: Segment { touches, ..segment }, run: Some(Box::new(run)) }
+        LocatedSegment { range, segment: Segment { touches, ..segment }, run: Some(Box::new(run)) }
     });
     found.collect()
 }
@@ -114,7 +118,7 @@ fn without_outer(source: &str, mut range: Range<usize>, placeables: &[Placeable]
     let blanks = |text: &str| text.len() - text.trim_start().len();
     for one in placeables.iter().skip(placeables.partition_point(|one| one.range.start < range.start)) {
         let after = blanks(&source[one.range.end..]);
-        if one.kind != Kind::Other
+        if one.kind != PlaceableKind::Other
             || one.range.start != range.start
             || after == 0
             || one.range.end >= range.end
@@ -127,7 +131,7 @@ fn without_outer(source: &str, mut range: Range<usize>, placeables: &[Placeable]
     for one in placeables[..end].iter().rev() {
         let before = source[..one.range.start].trim_end().len();
         let is_apart = before < one.range.start && before > range.start;
-        if one.kind != Kind::Other || one.range.end != range.end || !is_apart {
+        if one.kind != PlaceableKind::Other || one.range.end != range.end || !is_apart {
             break;
         }
         range.end = before;
@@ -155,7 +159,7 @@ impl Bare {
             at = range.end;
             let mask = match tag(&source[range.clone()]) {
                 None => MASK,
-                Some(tag) if html::ends_text(tag.name, *kind != Kind::Other) => '\n',
+                Some(tag) if html::ends_text(tag.name, *kind != PlaceableKind::Other) => '\n',
                 Some(_) => {
                     bare.seams.push(bare.text.len());
                     bare.tags.push((bare.text.len(), range.clone()));

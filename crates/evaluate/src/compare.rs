@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{History, Training, files};
+use attentive_checkpoint::{History, TrainingCost, files};
 use attentive_config::{Config, Task};
 use attentive_decode::SearchOptions;
 use attentive_metrics::{
@@ -14,7 +14,7 @@ use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
 use serde::Serialize;
 
-use crate::examples::{Example, Outputs};
+use crate::examples::{SystemOutputs, TranslationExample};
 use crate::{EvaluateOptions, evaluate};
 
 /// The result of [`compare`].
@@ -29,7 +29,7 @@ pub struct Comparison {
     pub systems: Vec<System>,
     /// The lines on which the systems differ most.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<Example>,
+    pub examples: Vec<TranslationExample>,
 }
 
 /// Sources of similar length, in words separated by spaces.
@@ -62,7 +62,7 @@ pub struct System {
     pub n_parameters: usize,
     /// The cost of training these weights, if the run has a log.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub training: Option<Training>,
+    pub training: Option<TrainingCost>,
     /// The search options used.
     pub search: SearchOptions,
     /// Number of sentences translated together.
@@ -146,7 +146,7 @@ impl Lines {
 struct Entrant {
     name: String,
     pipeline: Pipeline,
-    training: Option<Training>,
+    training: Option<TrainingCost>,
     options: EvaluateOptions,
 }
 
@@ -182,7 +182,7 @@ pub fn compare<P: AsRef<Path>>(
         systems.push(system);
     }
     let translations: Vec<&[String]> = all.iter().map(|lines| lines.translations.as_slice()).collect();
-    let outputs = Outputs { src: test.src, references: test.references, systems: &translations };
+    let outputs = SystemOutputs { src: test.src, references: test.references, systems: &translations };
     Ok(Comparison {
         examples: outputs.most_different(test.examples),
         same_tokens: same_tokens(&entrants),

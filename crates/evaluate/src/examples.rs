@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// A line of a test set with its translations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Example {
+pub struct TranslationExample {
     /// The number of the line, counted from 1.
     pub line: usize,
     /// The source.
@@ -13,12 +13,12 @@ pub struct Example {
     /// The first reference.
     pub reference: String,
     /// The translations, one for each system.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<ScoredTranslation>,
 }
 
 /// A translation of a line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Output {
+pub struct ScoredTranslation {
     /// The translation.
     pub text: String,
     /// chrF2 of the line, with all references.
@@ -30,7 +30,7 @@ pub struct Output {
 
 /// A test set with the translations of one or more systems, line by line.
 #[derive(Clone, Copy, Debug)]
-pub struct Outputs<'a> {
+pub struct SystemOutputs<'a> {
     /// The sources.
     pub src: &'a [String],
     /// Streams of references, of which there is at least one.
@@ -39,15 +39,15 @@ pub struct Outputs<'a> {
     pub systems: &'a [&'a [String]],
 }
 
-impl Outputs<'_> {
+impl SystemOutputs<'_> {
     /// Returns the `count` lines with the lowest chrF2 of the first system, the lowest first.
-    pub fn worst(&self, count: usize) -> Vec<Example> {
+    pub fn worst(&self, count: usize) -> Vec<TranslationExample> {
         self.chosen(count, |_| true, |scores| -scores[0])
     }
 
     /// Returns the `count` lines on which the chrF2 of the systems differs most, the largest difference
     /// first. Lines on which they agree are left out.
-    pub fn most_different(&self, count: usize) -> Vec<Example> {
+    pub fn most_different(&self, count: usize) -> Vec<TranslationExample> {
         let spread = |scores: &[f64]| {
             let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             highest - scores.iter().copied().fold(f64::INFINITY, f64::min)
@@ -62,7 +62,7 @@ impl Outputs<'_> {
         count: usize,
         may: impl Fn(usize) -> bool,
         rank: impl Fn(&[f64]) -> f64,
-    ) -> Vec<Example> {
+    ) -> Vec<TranslationExample> {
         if count == 0 {
             return Vec::new();
         }
@@ -80,13 +80,13 @@ impl Outputs<'_> {
         all.into_iter().map(|(line, scores)| self.example(line, &scores)).collect()
     }
 
-    fn example(&self, line: usize, scores: &[f64]) -> Example {
+    fn example(&self, line: usize, scores: &[f64]) -> TranslationExample {
         let reference = &self.references[0][line];
         let outputs = self.systems.iter().zip(scores).map(|(system, &chrf)| {
             let text = system[line].clone();
-            Output { marked: marked(&text, reference), text, chrf }
+            ScoredTranslation { marked: marked(&text, reference), text, chrf }
         });
-        Example {
+        TranslationExample {
             line: line + 1,
             source: self.src[line].clone(),
             reference: reference.clone(),
@@ -174,8 +174,8 @@ mod tests {
         let first = lines(["ein Hund", "", "xyz", "ein Mann"]);
         let second = lines(["ein Haus", "", "xyz", "ein Mann"]);
         let systems = [first.as_slice(), second.as_slice()];
-        let outputs = Outputs { src: &src, references: &references, systems: &systems };
-        let numbers = |found: Vec<Example>| found.iter().map(|one| one.line).collect::<Vec<_>>();
+        let outputs = SystemOutputs { src: &src, references: &references, systems: &systems };
+        let numbers = |found: Vec<TranslationExample>| found.iter().map(|one| one.line).collect::<Vec<_>>();
         assert_eq!(numbers(outputs.worst(2)), [3, 1]);
         assert_eq!(numbers(outputs.most_different(9)), [1]);
         assert!(outputs.worst(0).is_empty());

@@ -10,14 +10,14 @@ use attentive_pipeline::Pipeline;
 
 /// Sums over all target tokens of the batches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Forced {
+pub(super) struct TeacherForcedScores {
     /// Negative log-likelihood (natural logarithm).
     pub(super) nll: f64,
     /// Target tokens that the model finds most likely.
     pub(super) tokens: Accuracy,
 }
 
-impl Forced {
+impl TeacherForcedScores {
     /// Runs the model of `pipeline` on `batches`.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use attentive_pipeline::Pipeline;
 use attentive_pipeline::batches::{POSITIONS, batches};
 use serde::Serialize;
 
-use super::forced::Forced;
+use super::forced::TeacherForcedScores;
 
 /// The result of [`language_model`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -60,7 +60,7 @@ pub fn language_model(pipeline: &Pipeline, lines: &[String]) -> Result<TextEvalu
         Units::Lines => show_lines(pipeline, lines),
         Units::Stream => show_stream(pipeline, lines),
     }?;
-    let forced = Forced::measure(pipeline, &batches)?;
+    let forced = TeacherForcedScores::measure(pipeline, &batches)?;
     let unk = pipeline.tokenizers().tgt().special().unk;
     let targets = batches.iter().flat_map(|batch| {
         let places = batch.tgt_out.ids.iter().zip(batch.tgt_out.lengths.mask());

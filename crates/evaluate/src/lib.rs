@@ -15,7 +15,7 @@ mod translation;
 
 pub use classification::{ClassificationEvaluation, classification};
 pub use language_model::{TextEvaluation, language_model};
-pub use masked::{MaskedEvaluation, Unigram, masked};
+pub use masked::{MaskedEvaluation, UnigramBaseline, masked};
 pub use orders::{Orders, orders};
 pub use tagging::{TaggingEvaluation, tagging};
 pub(crate) use translation::check;

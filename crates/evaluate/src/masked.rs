@@ -5,14 +5,14 @@ use std::time::Instant;
 use attentive_base::batch::{Batch, IGNORE, TokenId};
 use attentive_base::error::Result;
 use attentive_config::Task;
-use attentive_data::{self as data, Corpus, Encoder, Example, Masking, can_be_hidden};
+use attentive_data::{self as data, Corpus, Example, LineEncoder, Masking, can_be_hidden};
 use attentive_metrics::{Accuracy, perplexity};
 use attentive_pipeline::Pipeline;
 use attentive_pipeline::batches::batches;
 use attentive_text::SpecialTokens;
 use serde::Serialize;
 
-use super::forced::Forced;
+use super::forced::TeacherForcedScores;
 
 /// The result of [`masked`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct MaskedEvaluation {
     /// exp of the average negative log-likelihood per chosen token.
     pub perplexity: f64,
     /// The result of the unigram baseline.
-    pub unigram: Unigram,
+    pub unigram: UnigramBaseline,
     /// Texts with chosen tokens: all except those that are too long or contain no known token.
     pub texts: usize,
     /// Texts skipped because they are too long for the model.
@@ -33,7 +33,7 @@ pub struct MaskedEvaluation {
 
 /// A unigram baseline, estimated on the evaluation text itself, which makes it optimistic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Unigram {
+pub struct UnigramBaseline {
     /// Chosen tokens that are the most frequent token.
     pub accuracy: Accuracy,
     /// exp of the average negative log-likelihood per chosen token.
@@ -55,13 +55,13 @@ pub fn masked(pipeline: &Pipeline, corpus: &Corpus) -> Result<MaskedEvaluation> 
     let special = tokenizers.tgt().special();
     let max_len = config.model.max_len;
     let (examples, stats) =
-        data::encode(corpus, Encoder::new(Task::Fill, tokenizers, max_len), &mut data::unwatched)?;
+        data::encode(corpus, LineEncoder::new(Task::Fill, tokenizers, max_len), &mut data::unwatched)?;
     let counts = Counts::of(&examples, tokenizers.tgt().vocab_size(), special);
     let masking = Masking::fixed(tokenizers.tgt());
     let batches = batches(examples, special, masking)?;
 
     let start = Instant::now();
-    let forced = Forced::measure(pipeline, &batches)?;
+    let forced = TeacherForcedScores::measure(pipeline, &batches)?;
     Ok(MaskedEvaluation {
         accuracy: forced.tokens,
         perplexity: forced.perplexity(),
@@ -87,7 +87,7 @@ impl Counts {
     }
 
     /// Measures the baseline on the masked tokens of the batches.
-    fn guess(&self, batches: &[Batch]) -> Unigram {
+    fn guess(&self, batches: &[Batch]) -> UnigramBaseline {
         let total = self.0.iter().sum::<u64>() as f64;
         let most = self.0.iter().copied().max().unwrap_or(0);
         let best = self.0.iter().position(|&count| count == most).unwrap_or(0);
@@ -97,7 +97,7 @@ impl Counts {
             accuracy.correct += u64::from(token as usize == best);
             accuracy.total += 1;
         }
-        Unigram { perplexity: perplexity(nll, accuracy.total), accuracy }
+        UnigramBaseline { perplexity: perplexity(nll, accuracy.total), accuracy }
     }
 }
 
@@ -111,7 +111,7 @@ fn chosen(batch: &Batch) -> impl Iterator<Item = TokenId> {
 #[cfg(test)]
 mod tests {
     use attentive_config::Family;
-    use attentive_data::{Form, Item};
+    use attentive_data::{DataKind, Item};
     use attentive_samples::Sample;
 
     use super::*;
@@ -119,7 +119,7 @@ mod tests {
 
     fn corpus(lines: &[&str]) -> Corpus {
         let items = lines.iter().map(|&line| Item::Text(line.into()));
-        Corpus::from_items(Form::Lines, items).unwrap()
+        Corpus::from_items(DataKind::Lines, items).unwrap()
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
         let lines = ["dog what who how why", "who dog", "why what", "dog dog"];
         let evaluation = masked(&pipeline, &corpus(&lines)).unwrap();
         assert_eq!(evaluation.texts, 3);
-        let Unigram { accuracy, perplexity } = evaluation.unigram;
+        let UnigramBaseline { accuracy, perplexity } = evaluation.unigram;
         assert_eq!((accuracy.fraction(), perplexity), (1.0, 1.0));
         assert_eq!(accuracy.total, evaluation.accuracy.total);
         let error = masked(&pipeline, &corpus(&lines[2..3])).unwrap_err();

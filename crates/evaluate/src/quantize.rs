@@ -14,15 +14,15 @@ use attentive_metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segm
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use self::report::{Change, Comparison, Report, ShortlistCost};
+pub use self::report::{Change, Report, ScoreComparison, ShortlistCost};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::atomic::Content;
+use attentive_checkpoint::atomic::ContentWriter;
 use attentive_checkpoint::{self as checkpoint, LoadedWeights, Provenance, files};
 use attentive_config::{Float, Task};
 use attentive_model::engine::Precision;
-use attentive_model::shortlist::{self, Limits, Shortlist};
+use attentive_model::shortlist::{self, Shortlist, ShortlistLimits};
 use attentive_pipeline::{Pipeline, TranslateOptions};
 
 use crate::check;
@@ -222,7 +222,7 @@ fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
     let pairs = pairs.collect::<Result<Vec<_>>>()?;
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
     let end = tokenizers.tgt().special().eos;
-    Ok(shortlist::learn(&pairs, vocabs, &[end], Limits::default()))
+    Ok(shortlist::learn(&pairs, vocabs, &[end], ShortlistLimits::default()))
 }
 
 /// The effect of the shortlist of `pipeline`, from the runs without and with it.
@@ -312,14 +312,14 @@ fn compare<M: CorpusMetric>(
     after: &Run,
     references: &[Vec<String>],
     options: &QuantizeOptions<'_>,
-) -> Comparison {
+) -> ScoreComparison {
     let [before, after] =
         [before, after].map(|run| Segments::new(metric.clone(), &run.translations, references));
     let Score { signature, .. } = before.score();
-    Comparison { signature, paired: options.bootstrap.paired(&before, &after) }
+    ScoreComparison { signature, paired: options.bootstrap.paired(&before, &after) }
 }
 
-fn refuse_drop(bleu: &Comparison, options: &QuantizeOptions<'_>) -> Result<()> {
+fn refuse_drop(bleu: &ScoreComparison, options: &QuantizeOptions<'_>) -> Result<()> {
     let Paired { baseline, system, difference } = bleu.paired;
     let drop = 0.0 - difference.value;
     match options.max_drop {
@@ -357,7 +357,7 @@ fn write(
     let write_packed = |path: &Path| written(packed, path);
     let write_report = |path: &Path| written(report.as_deref().unwrap_or_default(), path);
     let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
-    let mut others: Vec<(&str, &Content<'_>)> = vec![(files::PACKED, &write_packed)];
+    let mut others: Vec<(&str, &ContentWriter<'_>)> = vec![(files::PACKED, &write_packed)];
     if report.is_some() {
         others.push((files::REPORT, &write_report));
     }

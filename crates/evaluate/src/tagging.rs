@@ -88,7 +88,7 @@ fn count(accuracy: &mut Accuracy, right: bool) {
 #[cfg(test)]
 mod tests {
     use attentive_config::Family;
-    use attentive_data::Form;
+    use attentive_data::DataKind;
 
     use super::*;
     use crate::tests::{of, untrained};
@@ -99,7 +99,7 @@ mod tests {
             .iter()
             .zip(tags)
             .map(|(line, tags)| Item::Tagged { input: TagInput::Tokens(words(line)), tags: tags.clone() });
-        Corpus::from_items(Form::TaggedTokens, items).unwrap()
+        Corpus::from_items(DataKind::TaggedTokens, items).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use attentive_pipeline::{Pipeline, TranslateOptions, Translation};
 use attentive_processes::Processes;
 use serde::Serialize;
 
-use super::forced::Forced;
+use super::forced::TeacherForcedScores;
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -140,13 +140,13 @@ pub(super) fn teacher_forcing(
     pipeline: &Pipeline,
     src: &[String],
     references: &[String],
-) -> Result<Option<Forced>> {
+) -> Result<Option<TeacherForcedScores>> {
     let pairs = encode(pipeline, src, references)?;
     if pairs.is_empty() {
         return Ok(None);
     }
     let batches = batches(pairs, pipeline.tokenizers().sides(), None)?;
-    Forced::measure(pipeline, &batches).map(Some)
+    TeacherForcedScores::measure(pipeline, &batches).map(Some)
 }
 
 /// The pairs that fit into the model.

@@ -59,7 +59,7 @@ impl Device for Gpu {
             Op::Scale { x, factor } => elementwise::scale(recording, x, factor),
             Op::ScaleBy { x, factor } => elementwise::scale_by(recording, factor, x),
             Op::CopyColumns { count, from, to } => {
-                let to = Columns { matrix: &*to.matrix, width: to.width, first: to.first };
+                let to = MatrixColumns { matrix: &*to.matrix, width: to.width, first: to.first };
                 rows::copy_columns(recording, count, from, to);
             }
             Op::SelectRows { d, x, rows, out } => rows::select_rows(recording, d, x, rows, out),

@@ -10,9 +10,9 @@ use wgpu::{BindingResource, BufferUsages, DeviceDescriptor, Features, Limits, Po
 use crate::adapter::{Adapter, found};
 use crate::bf16;
 use crate::error::Error;
-use crate::memory::{Memory, OUT_OF_MEMORY, Pool, numbers_of};
+use crate::memory::{GpuBufferPool, OUT_OF_MEMORY, PooledBuffer, numbers_of};
 use crate::pipelines::IMMEDIATES;
-use crate::queue::{Binding, Recorder, Recording};
+use crate::queue::{Binding, CommandRecorder, Recording};
 
 /// A GPU that is open.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub struct Gpu {
     adapter: Adapter,
     device: wgpu::Device,
     queue: wgpu::Queue,
-    pool: Arc<Pool>,
+    pool: Arc<GpuBufferPool>,
     /// Memory that the host can read.
-    readable: Arc<Pool>,
-    recorder: Mutex<Recorder>,
+    readable: Arc<GpuBufferPool>,
+    recorder: Mutex<CommandRecorder>,
     failure: Arc<OnceLock<Failure>>,
     /// What stands in for an operand that there is not.
-    nothing: Memory,
+    nothing: PooledBuffer,
 }
 
 /// Opens the GPU of this number, or the first one, which is the best. A process opens each only once.
@@ -69,9 +69,9 @@ impl Gpu {
         let failure = Arc::new(OnceLock::new());
         watch(&device, &adapter.name, &failure);
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
-        let pool = Arc::new(Pool::new(device.clone(), usage, largest));
+        let pool = Arc::new(GpuBufferPool::new(device.clone(), usage, largest));
         let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
-        let readable = Arc::new(Pool::new(device.clone(), usage, largest));
+        let readable = Arc::new(GpuBufferPool::new(device.clone(), usage, largest));
         Ok(Self {
             nothing: pool.take(0, || ()),
             adapter,
@@ -105,12 +105,12 @@ impl Gpu {
     }
 
     /// Returns memory for `bytes` bytes.
-    pub(crate) fn memory(&self, bytes: u64) -> Memory {
+    pub(crate) fn memory(&self, bytes: u64) -> PooledBuffer {
         self.pool.take(bytes, || self.submit())
     }
 
     /// The same within an operation that is being recorded.
-    pub(crate) fn memory_or(&self, bytes: u64, submit: impl FnOnce()) -> Memory {
+    pub(crate) fn memory_or(&self, bytes: u64, submit: impl FnOnce()) -> PooledBuffer {
         self.pool.take(bytes, submit)
     }
 
@@ -145,7 +145,7 @@ impl Gpu {
     }
 
     fn raw<'a>(&'a self, buffer: &'a Buffer) -> &'a wgpu::Buffer {
-        (buffer.memory::<Memory>()).map_or(self.nothing.buffer(), Memory::buffer)
+        (buffer.memory::<PooledBuffer>()).map_or(self.nothing.buffer(), PooledBuffer::buffer)
     }
 
     /// Writes `values`, words of 32 bits, to the beginning of `buffer`.
@@ -160,7 +160,7 @@ impl Gpu {
 
     /// Waits for all that is recorded and returns the words in `buffers`, one after another.
     pub(crate) fn read(&self, buffers: &[&Buffer]) -> Vec<Vec<u32>> {
-        let readable: Vec<(Memory, u64)> = {
+        let readable: Vec<(PooledBuffer, u64)> = {
             let mut recording = self.record();
             let copied = |buffer: &&Buffer| {
                 let words = match numbers_of(buffer) {
@@ -184,7 +184,7 @@ impl Gpu {
         }
         let waited = self.device.poll(PollType::wait_indefinitely());
         self.check();
-        let words = |(memory, bytes): &(Memory, u64)| {
+        let words = |(memory, bytes): &(PooledBuffer, u64)| {
             if *bytes == 0 {
                 memory.buffer().unmap();
                 return Vec::new();

@@ -16,7 +16,7 @@ pub(crate) const OUT_OF_MEMORY: &str = "use smaller batches (`train.batch_tokens
 
 /// Free buffers of one GPU.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct GpuBufferPool {
     device: wgpu::Device,
     usage: BufferUsages,
     /// The size of the largest buffer, in bytes.
@@ -34,13 +34,13 @@ struct State {
 
 /// A buffer that goes back to its pool. The queue runs in order, so what is recorded next may use it at once.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct PooledBuffer {
     buffer: wgpu::Buffer,
-    pool: Arc<Pool>,
+    pool: Arc<GpuBufferPool>,
     numbers: Float,
 }
 
-impl Memory {
+impl PooledBuffer {
     pub(crate) fn buffer(&self) -> &wgpu::Buffer {
         &self.buffer
     }
@@ -54,24 +54,24 @@ impl Memory {
 
 /// The type in which a buffer's numbers are stored.
 pub(crate) fn numbers_of(buffer: &Buffer) -> Float {
-    let memory = buffer.memory::<Memory>();
+    let memory = buffer.memory::<PooledBuffer>();
     memory.map_or(Float::F32, |memory| memory.numbers)
 }
 
-impl Drop for Memory {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         self.pool.give(self.buffer.clone());
     }
 }
 
-impl Pool {
+impl GpuBufferPool {
     pub(crate) fn new(device: wgpu::Device, usage: BufferUsages, largest: u64) -> Self {
         Self { device, usage, largest, state: Mutex::default() }
     }
 
     /// Returns memory for at least `bytes` bytes of unspecified contents. If there is none left, `submit`
     /// submits what is recorded: until then, buffers that it uses stay, although they are free.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64, submit: impl FnOnce()) -> Memory {
+    pub(crate) fn take(self: &Arc<Self>, bytes: u64, submit: impl FnOnce()) -> PooledBuffer {
         if bytes > self.largest {
             too_large(bytes, self.largest);
         }
@@ -79,7 +79,7 @@ impl Pool {
         let buffer = self.reused(size);
         let buffer = buffer.unwrap_or_else(|| self.created(size, submit));
         self.state().used_bytes += size;
-        Memory { buffer, pool: Arc::clone(self), numbers: Float::F32 }
+        PooledBuffer { buffer, pool: Arc::clone(self), numbers: Float::F32 }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -21,7 +21,7 @@ const INVOCATION: &str = "@builtin(workgroup_id) group: vec3<u32>, \
 
 /// A kernel: an entry point of a source in WGSL.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct GpuKernel {
     /// The name of the function.
     pub(crate) entry: &'static str,
     /// Returns the source of a variant, without what all kernels share.
@@ -29,7 +29,7 @@ pub(crate) struct Kernel {
     pub(crate) variant: usize,
 }
 
-impl Kernel {
+impl GpuKernel {
     /// The entry point of a source with a single variant.
     pub(crate) const fn new(entry: &'static str, source: fn(usize) -> Cow<'static, str>) -> Self {
         Self { entry, source, variant: 0 }
@@ -45,8 +45,8 @@ impl Kernel {
 macro_rules! kernels {
     ($file:literal: $($name:ident = $entry:literal),* $(,)?) => {
         $(
-            const $name: $crate::pipelines::Kernel =
-                $crate::pipelines::Kernel::new($entry, |_| include_str!($file).into());
+            const $name: $crate::pipelines::GpuKernel =
+                $crate::pipelines::GpuKernel::new($entry, |_| include_str!($file).into());
         )*
     };
 }
@@ -55,7 +55,7 @@ pub(crate) use kernels;
 
 /// How a kernel uses a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Access {
+pub(crate) enum BufferAccess {
     /// It only reads it.
     Read,
     /// It writes it, and may read it.
@@ -66,7 +66,7 @@ pub(crate) enum Access {
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
     compiled: HashMap<(&'static str, usize), ComputePipeline>,
-    layouts: HashMap<Vec<Access>, (BindGroupLayout, PipelineLayout)>,
+    layouts: HashMap<Vec<BufferAccess>, (BindGroupLayout, PipelineLayout)>,
 }
 
 impl Pipelines {
@@ -74,8 +74,8 @@ impl Pipelines {
     pub(crate) fn get(
         &mut self,
         device: &wgpu::Device,
-        kernel: Kernel,
-        bindings: &[Access],
+        kernel: GpuKernel,
+        bindings: &[BufferAccess],
     ) -> (&ComputePipeline, &BindGroupLayout) {
         let (bindings, layout) =
             (self.layouts).entry(bindings.into()).or_insert_with(|| layouts(device, bindings));
@@ -86,12 +86,12 @@ impl Pipelines {
     }
 }
 
-fn layouts(device: &wgpu::Device, bindings: &[Access]) -> (BindGroupLayout, PipelineLayout) {
-    let entry = |(binding, &access): (u32, &Access)| BindGroupLayoutEntry {
+fn layouts(device: &wgpu::Device, bindings: &[BufferAccess]) -> (BindGroupLayout, PipelineLayout) {
+    let entry = |(binding, &access): (u32, &BufferAccess)| BindGroupLayoutEntry {
         binding,
         visibility: ShaderStages::COMPUTE,
         ty: BindingType::Buffer {
-            ty: BufferBindingType::Storage { read_only: access == Access::Read },
+            ty: BufferBindingType::Storage { read_only: access == BufferAccess::Read },
             has_dynamic_offset: false,
             min_binding_size: None,
         },
@@ -108,7 +108,7 @@ fn layouts(device: &wgpu::Device, bindings: &[Access]) -> (BindGroupLayout, Pipe
     (bindings, layout)
 }
 
-fn compiled(device: &wgpu::Device, kernel: Kernel, layout: &PipelineLayout) -> ComputePipeline {
+fn compiled(device: &wgpu::Device, kernel: GpuKernel, layout: &PipelineLayout) -> ComputePipeline {
     let module = device.create_shader_module(ShaderModuleDescriptor {
         label: Some(kernel.entry),
         source: ShaderSource::Wgsl(kernel.text().into()),

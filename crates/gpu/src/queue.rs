@@ -11,8 +11,8 @@ use wgpu::{
 };
 
 use crate::gpu::Gpu;
-use crate::memory::Memory;
-use crate::pipelines::{Access, Kernel, Pipelines};
+use crate::memory::PooledBuffer;
+use crate::pipelines::{BufferAccess, GpuKernel, Pipelines};
 
 /// Kernels that are submitted together, unless they belong to one operation.
 const TOGETHER: usize = 128;
@@ -30,7 +30,7 @@ const ALIGNMENT: u64 = 256;
 
 /// Kernels that were recorded and not submitted yet, and all that recording needs.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder {
+pub(crate) struct CommandRecorder {
     encoding: Option<Encoding>,
     /// The number of recorded kernels.
     recorded: usize,
@@ -50,7 +50,7 @@ struct Encoding {
 /// Memory for several uploads.
 #[derive(Debug)]
 struct Piece {
-    memory: Memory,
+    memory: PooledBuffer,
     /// What is to be there.
     words: Vec<u32>,
     /// The number of those that were submitted.
@@ -84,11 +84,11 @@ pub(crate) enum Binding<'a> {
 #[derive(Debug)]
 pub(crate) struct Recording<'a> {
     gpu: &'a Gpu,
-    state: MutexGuard<'a, Recorder>,
+    state: MutexGuard<'a, CommandRecorder>,
 }
 
 impl<'a> Recording<'a> {
-    pub(crate) fn new(gpu: &'a Gpu, state: MutexGuard<'a, Recorder>) -> Self {
+    pub(crate) fn new(gpu: &'a Gpu, state: MutexGuard<'a, CommandRecorder>) -> Self {
         let mut recording = Self { gpu, state };
         if recording.state.recorded >= TOGETHER {
             recording.submit();
@@ -131,7 +131,7 @@ impl<'a> Recording<'a> {
     /// workgroups.
     pub(crate) fn run(
         &mut self,
-        kernel: Kernel,
+        kernel: GpuKernel,
         bindings: &[Binding<'_>],
         parameters: &[u32],
         groups: [u32; 2],
@@ -140,7 +140,7 @@ impl<'a> Recording<'a> {
             self.submit();
         }
         let gpu = self.gpu;
-        let access: Vec<Access> = bindings.iter().map(|binding| binding.access()).collect();
+        let access: Vec<BufferAccess> = bindings.iter().map(|binding| binding.access()).collect();
         let state = &mut *self.state;
         let (pipeline, layout) = state.pipelines.get(gpu.device(), kernel, &access);
         let entries = (0..)
@@ -230,10 +230,10 @@ impl Uploaded {
 }
 
 impl Binding<'_> {
-    fn access(&self) -> Access {
+    fn access(&self) -> BufferAccess {
         match self {
-            Self::Read(_) | Self::ReadIf(_) | Self::Weights(_) | Self::Host(_) => Access::Read,
-            Self::Write(_) => Access::Write,
+            Self::Read(_) | Self::ReadIf(_) | Self::Weights(_) | Self::Host(_) => BufferAccess::Read,
+            Self::Write(_) => BufferAccess::Write,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The clause structure of a sentence.
 
-use super::plan::{Clause, Front, Link, Phrase, Sentence};
+use super::plan::{Clause, Front, Link, PhrasePlan, SentencePlan};
 
 /// The clause structure of a sentence. Each sentence has exactly one type, which the English text alone
 /// determines.
@@ -49,17 +49,17 @@ impl ClauseType {
     }
 
     /// The type of a planned sentence.
-    pub(super) fn of(plan: &Sentence) -> Self {
+    pub(super) fn of(plan: &SentencePlan) -> Self {
         match plan {
-            Sentence::Statement(clause) if has_relative(clause) => Self::Relative,
-            Sentence::Statement(_) => Self::Statement,
-            Sentence::Question(clause) => match clause.front {
+            SentencePlan::Statement(clause) if has_relative(clause) => Self::Relative,
+            SentencePlan::Statement(_) => Self::Statement,
+            SentencePlan::Question(clause) => match clause.front {
                 Front::Subject | Front::Time => Self::YesNoQuestion,
                 Front::Object | Front::Word(_) => Self::WhQuestion,
             },
-            Sentence::WhoDoes(_) => Self::WhQuestion,
-            Sentence::Compound(..) => Self::Compound,
-            Sentence::Complex(_, link, _) | Sentence::Fronted(link, _, _) => match link {
+            SentencePlan::WhoDoes(_) => Self::WhQuestion,
+            SentencePlan::Compound(..) => Self::Compound,
+            SentencePlan::Complex(_, link, _) | SentencePlan::Fronted(link, _, _) => match link {
                 Link::That | Link::Whether => Self::Reported,
                 Link::Because | Link::Although | Link::If | Link::While | Link::When => Self::Adverbial,
             },
@@ -69,5 +69,5 @@ impl ClauseType {
 
 fn has_relative(clause: &Clause) -> bool {
     let phrases = [Some(&clause.subject), clause.object.as_ref()];
-    phrases.into_iter().flatten().any(|phrase: &Phrase| phrase.relative().is_some())
+    phrases.into_iter().flatten().any(|phrase: &PhrasePlan| phrase.relative().is_some())
 }

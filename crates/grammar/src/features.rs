@@ -2,7 +2,7 @@
 
 /// Grammatical number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+pub(super) enum GrammaticalNumber {
     Singular,
     Plural,
 }
@@ -17,7 +17,7 @@ pub(super) enum Person {
 
 /// German case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
+pub(super) enum GrammaticalCase {
     Nominative,
     Accusative,
     Dative,

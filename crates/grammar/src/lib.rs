@@ -35,9 +35,9 @@ pub use part_of_speech::PartOfSpeech;
 
 use std::ops::RangeInclusive;
 
-use plan::Sentence;
+use plan::SentencePlan;
 use planner::Planner;
-use random::Random;
+use random::RandomChoices;
 
 /// Allowed number of words of a sentence in either language.
 const WORDS: RangeInclusive<usize> = 3..=25;
@@ -46,16 +46,16 @@ const WORDS: RangeInclusive<usize> = 3..=25;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The English sentence.
-    pub english: Side,
+    pub english: TaggedSentence,
     /// The German sentence.
-    pub german: Side,
+    pub german: TaggedSentence,
     /// The clause structure of the sentence.
     pub clause_type: ClauseType,
 }
 
 /// A sentence in one language, as plain text and as tagged tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct TaggedSentence {
     /// The sentence in normal spelling.
     pub text: String,
     /// The words and punctuation marks.
@@ -68,10 +68,10 @@ pub struct Side {
 ///
 /// The pair depends on nothing else. The number of calls varies from pair to pair.
 pub fn draw(next_u64: &mut dyn FnMut() -> u64) -> Pair {
-    let mut random = Random::new(next_u64);
+    let mut random = RandomChoices::new(next_u64);
     loop {
         let pair = realise(&Planner::new(random.reborrow()).sentence());
-        let fits = |side: &Side| WORDS.contains(&side.text.split(' ').count());
+        let fits = |side: &TaggedSentence| WORDS.contains(&side.text.split(' ').count());
         if fits(&pair.english) && fits(&pair.german) {
             return pair;
         }
@@ -79,7 +79,7 @@ pub fn draw(next_u64: &mut dyn FnMut() -> u64) -> Pair {
 }
 
 /// Realizes a plan in both languages.
-fn realise(plan: &Sentence) -> Pair {
+fn realise(plan: &SentencePlan) -> Pair {
     let (english, mark) = english::sentence(plan);
     Pair {
         english: english.finish(mark),

@@ -1,6 +1,6 @@
 //! Nouns, names and cities.
 
-use super::features::Number;
+use super::features::GrammaticalNumber;
 
 /// Semantic class of a noun, which determines the verbs and adjectives that it combines with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Noun {
     }
 
     /// The English form.
-    pub(super) fn english(&self, number: Number) -> &'static str {
+    pub(super) fn english(&self, number: GrammaticalNumber) -> &'static str {
         self.english[number as usize]
     }
 }

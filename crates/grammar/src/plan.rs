@@ -1,6 +1,6 @@
 //! The meaning of a sentence, independent of language.
 
-use super::features::{Modal, Number, Person, Tense};
+use super::features::{GrammaticalNumber, Modal, Person, Tense};
 use super::nouns::{Class, Noun};
 use super::verbs::Verb;
 use super::words::{Adjective, Preposition, QuestionWord, Time};
@@ -22,13 +22,13 @@ impl Pronoun {
         [Pronoun::I, Pronoun::You, Pronoun::He, Pronoun::She, Pronoun::We, Pronoun::They];
 
     /// Person and number. "You" is always singular and informal ("du").
-    pub(super) fn agreement(self) -> (Person, Number) {
+    pub(super) fn agreement(self) -> (Person, GrammaticalNumber) {
         match self {
-            Pronoun::I => (Person::First, Number::Singular),
-            Pronoun::You => (Person::Second, Number::Singular),
-            Pronoun::He | Pronoun::She => (Person::Third, Number::Singular),
-            Pronoun::We => (Person::First, Number::Plural),
-            Pronoun::They => (Person::Third, Number::Plural),
+            Pronoun::I => (Person::First, GrammaticalNumber::Singular),
+            Pronoun::You => (Person::Second, GrammaticalNumber::Singular),
+            Pronoun::He | Pronoun::She => (Person::Third, GrammaticalNumber::Singular),
+            Pronoun::We => (Person::First, GrammaticalNumber::Plural),
+            Pronoun::They => (Person::Third, GrammaticalNumber::Plural),
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) enum Determiner {
     My(Pronoun),
     Count(u16),
     /// A possessor: "the man's", "Anna's", "… of the house".
-    Of(Box<Phrase>),
+    Of(Box<PhrasePlan>),
 }
 
 /// A noun and its modifiers.
@@ -57,35 +57,35 @@ pub(super) struct NounPhrase {
     pub(super) determiner: Determiner,
     pub(super) adjective: Option<&'static Adjective>,
     pub(super) noun: &'static Noun,
-    pub(super) number: Number,
-    /// A relative clause, whose own subject or object is a [`Phrase::Relative`].
+    pub(super) number: GrammaticalNumber,
+    /// A relative clause, whose own subject or object is a [`PhrasePlan::Relative`].
     pub(super) relative: Option<Box<Clause>>,
 }
 
 /// A participant in a clause.
 #[derive(Clone, Debug)]
-pub(super) enum Phrase {
+pub(super) enum PhrasePlan {
     Pronoun(Pronoun),
     Name(&'static str),
     City([&'static str; 2]),
     Noun(NounPhrase),
-    Both(Box<[Phrase; 2]>),
+    Both(Box<[PhrasePlan; 2]>),
     Who,
     What,
     /// The relative pronoun referring to this noun.
-    Relative(&'static Noun, Number),
+    Relative(&'static Noun, GrammaticalNumber),
 }
 
-impl Phrase {
+impl PhrasePlan {
     /// Person and number for verb agreement.
-    pub(super) fn agreement(&self) -> (Person, Number) {
+    pub(super) fn agreement(&self) -> (Person, GrammaticalNumber) {
         match self {
-            Phrase::Pronoun(pronoun) => pronoun.agreement(),
-            Phrase::Noun(phrase) => (Person::Third, phrase.number),
-            Phrase::Relative(_, number) => (Person::Third, *number),
-            Phrase::Both(_) => (Person::Third, Number::Plural),
-            Phrase::Name(_) | Phrase::City(_) | Phrase::Who | Phrase::What => {
-                (Person::Third, Number::Singular)
+            PhrasePlan::Pronoun(pronoun) => pronoun.agreement(),
+            PhrasePlan::Noun(phrase) => (Person::Third, phrase.number),
+            PhrasePlan::Relative(_, number) => (Person::Third, *number),
+            PhrasePlan::Both(_) => (Person::Third, GrammaticalNumber::Plural),
+            PhrasePlan::Name(_) | PhrasePlan::City(_) | PhrasePlan::Who | PhrasePlan::What => {
+                (Person::Third, GrammaticalNumber::Singular)
             }
         }
     }
@@ -93,11 +93,13 @@ impl Phrase {
     /// Semantic class of the referent.
     pub(super) fn class(&self) -> Class {
         match self {
-            Phrase::Noun(phrase) => phrase.noun.class,
-            Phrase::Relative(noun, _) => noun.class,
-            Phrase::City(_) => Class::Place,
-            Phrase::What => Class::Thing,
-            Phrase::Pronoun(_) | Phrase::Name(_) | Phrase::Both(_) | Phrase::Who => Class::Person,
+            PhrasePlan::Noun(phrase) => phrase.noun.class,
+            PhrasePlan::Relative(noun, _) => noun.class,
+            PhrasePlan::City(_) => Class::Place,
+            PhrasePlan::What => Class::Thing,
+            PhrasePlan::Pronoun(_) | PhrasePlan::Name(_) | PhrasePlan::Both(_) | PhrasePlan::Who => {
+                Class::Person
+            }
         }
     }
 
@@ -110,20 +112,20 @@ impl Phrase {
     /// Returns true if a negated German clause attaches its negation to this object.
     pub(super) fn is_indefinite(&self) -> bool {
         match self {
-            Phrase::Noun(phrase) => matches!(phrase.determiner, Determiner::A | Determiner::Bare),
+            PhrasePlan::Noun(phrase) => matches!(phrase.determiner, Determiner::A | Determiner::Bare),
             _ => false,
         }
     }
 
     /// Returns true if the phrase itself is negative: "no dogs".
     pub(super) fn is_none(&self) -> bool {
-        matches!(self, Phrase::Noun(phrase) if matches!(phrase.determiner, Determiner::No))
+        matches!(self, PhrasePlan::Noun(phrase) if matches!(phrase.determiner, Determiner::No))
     }
 
     /// The relative clause of a noun phrase.
     pub(super) fn relative(&self) -> Option<&Clause> {
         match self {
-            Phrase::Noun(phrase) => phrase.relative.as_deref(),
+            PhrasePlan::Noun(phrase) => phrase.relative.as_deref(),
             _ => None,
         }
     }
@@ -133,7 +135,7 @@ impl Phrase {
 #[derive(Clone, Debug)]
 pub(super) struct Adjunct {
     pub(super) preposition: &'static Preposition,
-    pub(super) phrase: Phrase,
+    pub(super) phrase: PhrasePlan,
 }
 
 /// The predicate of a copula.
@@ -142,7 +144,7 @@ pub(super) enum Quality {
     /// "tired"
     Plain(&'static Adjective),
     /// "older than the man": the comparatives of both languages, and the standard of comparison.
-    More([&'static str; 2], Phrase),
+    More([&'static str; 2], PhrasePlan),
 }
 
 /// The first element of a clause.
@@ -158,14 +160,14 @@ pub(super) enum Front {
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
     pub(super) front: Front,
-    pub(super) subject: Phrase,
+    pub(super) subject: PhrasePlan,
     pub(super) verb: &'static Verb,
     pub(super) tense: Tense,
     pub(super) modal: Option<Modal>,
     pub(super) negated: bool,
     /// The recipient.
-    pub(super) goal: Option<Phrase>,
-    pub(super) object: Option<Phrase>,
+    pub(super) goal: Option<PhrasePlan>,
+    pub(super) object: Option<PhrasePlan>,
     pub(super) quality: Option<Quality>,
     /// English, German.
     pub(super) manner: Option<[&'static str; 2]>,
@@ -177,7 +179,7 @@ impl Clause {
     /// A clause that consists only of subject and verb.
     pub(super) fn new(
         verb: &'static Verb,
-        subject: Phrase,
+        subject: PhrasePlan,
         tense: Tense,
         modal: Option<Modal>,
         negated: bool,
@@ -201,7 +203,7 @@ impl Clause {
 
 /// The position of a clause in its sentence, which determines its word order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ClausePosition {
     /// A declarative main clause, or a question about its subject.
     Statement,
     /// Any other question.
@@ -253,7 +255,7 @@ impl Link {
 
 /// A whole sentence.
 #[derive(Debug)]
-pub(super) enum Sentence {
+pub(super) enum SentencePlan {
     Statement(Clause),
     /// A yes-no question, or a question with a question word.
     Question(Clause),

@@ -1,19 +1,19 @@
 //! Random choices based on a source of random bits.
 
 /// Random choices that use the bits of the caller's generator.
-pub(super) struct Random<'a> {
+pub(super) struct RandomChoices<'a> {
     next_u64: &'a mut dyn FnMut() -> u64,
 }
 
-impl<'a> Random<'a> {
+impl<'a> RandomChoices<'a> {
     /// Uses the bits returned by `next_u64`.
     pub(super) fn new(next_u64: &'a mut dyn FnMut() -> u64) -> Self {
         Self { next_u64 }
     }
 
     /// Borrows the same source for a shorter lifetime.
-    pub(super) fn reborrow(&mut self) -> Random<'_> {
-        Random::new(&mut *self.next_u64)
+    pub(super) fn reborrow(&mut self) -> RandomChoices<'_> {
+        RandomChoices::new(&mut *self.next_u64)
     }
 
     /// An integer in `0..bound`, uniform to within 2⁻⁶⁴·`bound`.

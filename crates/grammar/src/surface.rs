@@ -1,6 +1,6 @@
 //! Builds a sentence from words: spacing, capitalisation, commas, final punctuation.
 
-use super::{PartOfSpeech, Side};
+use super::{PartOfSpeech, TaggedSentence};
 
 /// A sentence under construction.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Surface {
     }
 
     /// Finishes the sentence and returns its text, tokens and tags.
-    pub(super) fn finish(mut self, mark: &str) -> Side {
+    pub(super) fn finish(mut self, mark: &str) -> TaggedSentence {
         if self.tokens.last().is_some_and(|last| last == ",") {
             self.tokens.pop();
             self.tags.pop();
@@ -54,7 +54,7 @@ impl Surface {
             }
             text.push_str(token);
         }
-        Side { text, tokens: self.tokens, tags: self.tags }
+        TaggedSentence { text, tokens: self.tokens, tags: self.tags }
     }
 
     fn append(&mut self, word: String, tag: PartOfSpeech, glued: bool) {

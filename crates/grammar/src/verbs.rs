@@ -5,7 +5,7 @@ use super::nouns::Class::{self, *};
 
 /// The arguments of a verb besides its subject.
 #[derive(Debug)]
-pub(super) enum Frame {
+pub(super) enum VerbFrame {
     /// None: "sleep".
     Plain,
     /// An accusative object.
@@ -32,11 +32,11 @@ pub(super) enum Frame {
     Whether,
 }
 
-impl Frame {
+impl VerbFrame {
     /// Classes that a direct object may have.
     pub(super) fn object_classes(&self) -> Option<&'static [Class]> {
         match self {
-            Frame::Accusative(classes) | Frame::Dative(classes) => Some(classes),
+            VerbFrame::Accusative(classes) | VerbFrame::Dative(classes) => Some(classes),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ pub(super) struct GermanVerb {
 /// A verb in both languages.
 #[derive(Debug)]
 pub(super) struct Verb {
-    pub(super) frame: Frame,
+    pub(super) frame: VerbFrame,
     pub(super) subjects: &'static [Class],
     pub(super) english: EnglishVerb,
     pub(super) german: GermanVerb,
@@ -95,7 +95,7 @@ impl Verb {
     /// Returns true if the verb may be used in this tense, so that the English is unambiguous ("read" is
     /// present or past) and natural.
     pub(super) fn allows(&self, tense: Tense, modal: Option<Modal>) -> bool {
-        if matches!(self.frame, Frame::Copula) {
+        if matches!(self.frame, VerbFrame::Copula) {
             return tense != Tense::Perfect && matches!(modal, None | Some(Modal::Will));
         }
         tense != Tense::Past || modal.is_some() || self.english.base != self.english.past
@@ -104,7 +104,7 @@ impl Verb {
 
 /// "be".
 pub(super) static BE: Verb = Verb {
-    frame: Frame::Copula,
+    frame: VerbFrame::Copula,
     subjects: &[Person, Animal, Text, Thing, Vehicle, Place],
     english: EnglishVerb {
         base: "be",
@@ -145,7 +145,12 @@ const fn english([base, third, past, participle]: [&'static str; 4], particle: P
     EnglishVerb { base, third, past, participle, particle }
 }
 
-const fn verb(frame: Frame, subjects: &'static [Class], english: EnglishVerb, german: GermanVerb) -> Verb {
+const fn verb(
+    frame: VerbFrame,
+    subjects: &'static [Class],
+    english: EnglishVerb,
+    german: GermanVerb,
+) -> Verb {
     Verb { frame, subjects, english, german }
 }
 
@@ -156,8 +161,8 @@ const GOODS: &[Class] = &[Animal, Food, Text, Thing, Surface, Device, Vehicle];
 const GIFTS: &[Class] = &[Food, Drink, Text, Thing];
 
 use Auxiliary::{Haben as H, Sein as S};
-use Frame::*;
 use Particle::{Fixed, Movable, None as No};
+use VerbFrame::*;
 
 /// Verbs without clausal arguments.
 #[rustfmt::skip]

@@ -1,11 +1,11 @@
 //! Adjectives, adverbs, prepositions, conjunctions, modals and question words.
 
 use super::PartOfSpeech::{self, *};
-use super::features::{Case, Tense};
+use super::features::{GrammaticalCase, Tense};
 use super::nouns::Class::{self, *};
 
 /// Words with their tags.
-pub(super) type Tagged = &'static [(&'static str, PartOfSpeech)];
+pub(super) type TaggedWords = &'static [(&'static str, PartOfSpeech)];
 
 /// An adjective in both languages.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(super) const MANNERS: &[[&str; 2]] =
 
 /// Tenses and contexts that an adverbial of time allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum TimeReference {
     Past,
     Now,
     Future,
@@ -78,22 +78,22 @@ pub(super) enum Span {
     Habit,
 }
 
-impl Span {
+impl TimeReference {
     /// Returns true if the adverbial is compatible with this tense, with or without a modal or a negation.
     pub(super) fn fits(self, tense: Tense, modal: bool, negated: bool) -> bool {
         match self {
-            Span::Past => tense == Tense::Past,
-            Span::Now => tense != Tense::Past,
-            Span::Future => tense == Tense::Present && modal,
-            Span::Dated => tense != Tense::Perfect,
-            Span::Habit => tense != Tense::Perfect && !modal && !negated,
+            TimeReference::Past => tense == Tense::Past,
+            TimeReference::Now => tense != Tense::Past,
+            TimeReference::Future => tense == Tense::Present && modal,
+            TimeReference::Dated => tense != Tense::Perfect,
+            TimeReference::Habit => tense != Tense::Perfect && !modal && !negated,
         }
     }
 }
 
 /// The position of an adverbial of time in English, unless it opens the sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum AdverbialPosition {
     /// Before the main verb: "often".
     Middle,
     /// At the end: "today".
@@ -103,31 +103,36 @@ pub(super) enum Slot {
 /// An adverbial of time.
 #[derive(Debug)]
 pub(super) struct Time {
-    pub(super) english: Tagged,
-    pub(super) german: Tagged,
-    pub(super) span: Span,
-    pub(super) slot: Slot,
+    pub(super) english: TaggedWords,
+    pub(super) german: TaggedWords,
+    pub(super) span: TimeReference,
+    pub(super) slot: AdverbialPosition,
 }
 
-const fn time(span: Span, slot: Slot, english: Tagged, german: Tagged) -> Time {
+const fn time(
+    span: TimeReference,
+    slot: AdverbialPosition,
+    english: TaggedWords,
+    german: TaggedWords,
+) -> Time {
     Time { english, german, span, slot }
 }
 
 /// The adverbials of time.
 #[rustfmt::skip]
 pub(super) static TIMES: &[Time] = &[
-    time(Span::Past, Slot::End, &[("yesterday", Adverb)], &[("gestern", Adverb)]),
-    time(Span::Past, Slot::End, &[("last", Adjective), ("week", Noun)], &[("letzte", Adjective), ("Woche", Noun)]),
-    time(Span::Now, Slot::End, &[("today", Adverb)], &[("heute", Adverb)]),
-    time(Span::Future, Slot::End, &[("tomorrow", Adverb)], &[("morgen", Adverb)]),
-    time(Span::Future, Slot::End, &[("next", Adjective), ("week", Noun)], &[("nächste", Adjective), ("Woche", Noun)]),
-    time(Span::Dated, Slot::End, &[("on", Adposition), ("Monday", ProperNoun)], &[("am", Adposition), ("Montag", Noun)]),
-    time(Span::Dated, Slot::End, &[("in", Adposition), ("the", Determiner), ("morning", Noun)], &[("am", Adposition), ("Morgen", Noun)]),
-    time(Span::Dated, Slot::End, &[("in", Adposition), ("the", Determiner), ("evening", Noun)], &[("am", Adposition), ("Abend", Noun)]),
-    time(Span::Habit, Slot::End, &[("every", Determiner), ("day", Noun)], &[("jeden", Determiner), ("Tag", Noun)]),
-    time(Span::Habit, Slot::Middle, &[("often", Adverb)], &[("oft", Adverb)]),
-    time(Span::Habit, Slot::Middle, &[("always", Adverb)], &[("immer", Adverb)]),
-    time(Span::Habit, Slot::Middle, &[("sometimes", Adverb)], &[("manchmal", Adverb)]),
+    time(TimeReference::Past, AdverbialPosition::End, &[("yesterday", Adverb)], &[("gestern", Adverb)]),
+    time(TimeReference::Past, AdverbialPosition::End, &[("last", Adjective), ("week", Noun)], &[("letzte", Adjective), ("Woche", Noun)]),
+    time(TimeReference::Now, AdverbialPosition::End, &[("today", Adverb)], &[("heute", Adverb)]),
+    time(TimeReference::Future, AdverbialPosition::End, &[("tomorrow", Adverb)], &[("morgen", Adverb)]),
+    time(TimeReference::Future, AdverbialPosition::End, &[("next", Adjective), ("week", Noun)], &[("nächste", Adjective), ("Woche", Noun)]),
+    time(TimeReference::Dated, AdverbialPosition::End, &[("on", Adposition), ("Monday", ProperNoun)], &[("am", Adposition), ("Montag", Noun)]),
+    time(TimeReference::Dated, AdverbialPosition::End, &[("in", Adposition), ("the", Determiner), ("morning", Noun)], &[("am", Adposition), ("Morgen", Noun)]),
+    time(TimeReference::Dated, AdverbialPosition::End, &[("in", Adposition), ("the", Determiner), ("evening", Noun)], &[("am", Adposition), ("Abend", Noun)]),
+    time(TimeReference::Habit, AdverbialPosition::End, &[("every", Determiner), ("day", Noun)], &[("jeden", Determiner), ("Tag", Noun)]),
+    time(TimeReference::Habit, AdverbialPosition::Middle, &[("often", Adverb)], &[("oft", Adverb)]),
+    time(TimeReference::Habit, AdverbialPosition::Middle, &[("always", Adverb)], &[("immer", Adverb)]),
+    time(TimeReference::Habit, AdverbialPosition::Middle, &[("sometimes", Adverb)], &[("manchmal", Adverb)]),
 ];
 
 /// A preposition and the case that it governs in the given sense.
@@ -135,10 +140,14 @@ pub(super) static TIMES: &[Time] = &[
 pub(super) struct Preposition {
     pub(super) english: &'static [&'static str],
     pub(super) german: &'static str,
-    pub(super) case: Case,
+    pub(super) case: GrammaticalCase,
 }
 
-const fn preposition(english: &'static [&'static str], german: &'static str, case: Case) -> Preposition {
+const fn preposition(
+    english: &'static [&'static str],
+    german: &'static str,
+    case: GrammaticalCase,
+) -> Preposition {
     Preposition { english, german, case }
 }
 
@@ -146,44 +155,44 @@ const fn preposition(english: &'static [&'static str], german: &'static str, cas
 pub(super) static AT_PLACES: &[Preposition] = &[
     IN,
     IN,
-    preposition(&["behind"], "hinter", Case::Dative),
-    preposition(&["in", "front", "of"], "vor", Case::Dative),
+    preposition(&["behind"], "hinter", GrammaticalCase::Dative),
+    preposition(&["in", "front", "of"], "vor", GrammaticalCase::Dative),
 ];
 /// Location at a piece of furniture.
 pub(super) static AT_SURFACES: &[Preposition] = &[
-    preposition(&["on"], "auf", Case::Dative),
-    preposition(&["under"], "unter", Case::Dative),
-    preposition(&["next", "to"], "neben", Case::Dative),
+    preposition(&["on"], "auf", GrammaticalCase::Dative),
+    preposition(&["under"], "unter", GrammaticalCase::Dative),
+    preposition(&["next", "to"], "neben", GrammaticalCase::Dative),
 ];
 /// Direction onto a piece of furniture.
 pub(super) static ONTO_SURFACES: &[Preposition] = &[
-    preposition(&["on"], "auf", Case::Accusative),
-    preposition(&["under"], "unter", Case::Accusative),
-    preposition(&["next", "to"], "neben", Case::Accusative),
+    preposition(&["on"], "auf", GrammaticalCase::Accusative),
+    preposition(&["under"], "unter", GrammaticalCase::Accusative),
+    preposition(&["next", "to"], "neben", GrammaticalCase::Accusative),
 ];
 /// Direction to a place.
 pub(super) static TO_PLACES: &[Preposition] = &[
-    preposition(&["into"], "in", Case::Accusative),
-    preposition(&["to"], "zu", Case::Dative),
-    preposition(&["through"], "durch", Case::Accusative),
-    preposition(&["out", "of"], "aus", Case::Dative),
+    preposition(&["into"], "in", GrammaticalCase::Accusative),
+    preposition(&["to"], "zu", GrammaticalCase::Dative),
+    preposition(&["through"], "durch", GrammaticalCase::Accusative),
+    preposition(&["out", "of"], "aus", GrammaticalCase::Dative),
 ];
 /// Accompaniment, or the lack of it.
 pub(super) static COMPANY: &[Preposition] = &[
-    preposition(&["with"], "mit", Case::Dative),
-    preposition(&["with"], "mit", Case::Dative),
-    preposition(&["without"], "ohne", Case::Accusative),
+    preposition(&["with"], "mit", GrammaticalCase::Dative),
+    preposition(&["with"], "mit", GrammaticalCase::Dative),
+    preposition(&["without"], "ohne", GrammaticalCase::Accusative),
 ];
 /// At a place or a city.
-pub(super) const IN: Preposition = preposition(&["in"], "in", Case::Dative);
+pub(super) const IN: Preposition = preposition(&["in"], "in", GrammaticalCase::Dative);
 /// To a city.
-pub(super) static TO_CITY: Preposition = preposition(&["to"], "nach", Case::Dative);
+pub(super) static TO_CITY: Preposition = preposition(&["to"], "nach", GrammaticalCase::Dative);
 /// In a city.
 pub(super) static IN_CITY: Preposition = IN;
 /// For whose benefit.
-pub(super) static FOR: Preposition = preposition(&["for"], "für", Case::Accusative);
+pub(super) static FOR: Preposition = preposition(&["for"], "für", GrammaticalCase::Accusative);
 /// The complement of "wait".
-pub(super) static WAIT_FOR: Preposition = preposition(&["for"], "auf", Case::Accusative);
+pub(super) static WAIT_FOR: Preposition = preposition(&["for"], "auf", GrammaticalCase::Accusative);
 
 /// A question word that replaces an adverbial: English, German.
 pub(super) type QuestionWord = [&'static str; 2];

@@ -51,7 +51,7 @@ impl ExportFormat {
     /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences.
     pub fn kind_of(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str> {
         let kind = self.kind(config, tokenizers);
-        kind.map_err(NoEqual::into_error)
+        kind.map_err(ExportProblem::into_error)
     }
 
     /// Returns a short reason why [`ExportFormat::kind_of`] refuses a model, with the first differences;
@@ -60,8 +60,8 @@ impl ExportFormat {
         /// The maximum number of differences to name.
         const MOST: usize = 2;
         let (kind, differences) = match self.kind(config, tokenizers).err()? {
-            NoEqual::Differs { kind, differences } => (kind, differences),
-            NoEqual::Other(error) => return Some(error.to_string()),
+            ExportProblem::Differs { kind, differences } => (kind, differences),
+            ExportProblem::Other(error) => return Some(error.to_string()),
         };
         let (first, more) = differences.split_at(MOST.min(differences.len()));
         let first = named(&kind, first);
@@ -71,7 +71,7 @@ impl ExportFormat {
         })
     }
 
-    fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+    fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
         match self {
             Self::Hf => hf::kind(config, tokenizers),
             Self::Marian => marian::kind(config, tokenizers),
@@ -81,20 +81,20 @@ impl ExportFormat {
 
 /// The reason why a model cannot be represented in another tool.
 #[derive(Debug)]
-pub(super) enum NoEqual {
+pub(super) enum ExportProblem {
     /// The model differs from the most similar kind.
     Differs { kind: String, differences: Vec<String> },
     /// Any other reason.
     Other(Error),
 }
 
-impl From<Error> for NoEqual {
+impl From<Error> for ExportProblem {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
 }
 
-impl NoEqual {
+impl ExportProblem {
     /// Returns the error that names all differences.
     pub(super) fn into_error(self) -> Error {
         match self {
@@ -145,9 +145,9 @@ fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
 
 /// The features of a model that another tool does not have.
 #[derive(Debug, Default)]
-pub(super) struct Differences(Vec<String>);
+pub(super) struct UnsupportedFeatures(Vec<String>);
 
-impl Differences {
+impl UnsupportedFeatures {
     /// Records `difference`, unless `equal`.
     pub(super) fn unless(&mut self, equal: bool, difference: impl Into<String>) {
         if !equal {
@@ -160,11 +160,11 @@ impl Differences {
     }
 
     /// Refuses a model that differs from `kind`.
-    pub(super) fn refuse(self, kind: &str) -> Result<(), NoEqual> {
+    pub(super) fn refuse(self, kind: &str) -> Result<(), ExportProblem> {
         if self.0.is_empty() {
             Ok(())
         } else {
-            Err(NoEqual::Differs { kind: kind.to_owned(), differences: self.0 })
+            Err(ExportProblem::Differs { kind: kind.to_owned(), differences: self.0 })
         }
     }
 

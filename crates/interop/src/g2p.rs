@@ -12,10 +12,10 @@ use attentive_config::{
 use attentive_text::{Tokenizer, Tokenizers};
 use serde_json::{Value, json};
 
-use super::Foreign;
+use super::ForeignModel;
 use super::keys::not_understood;
-use super::recipe::Source::{Extended, Same};
-use super::recipe::{Names, Recipe, names};
+use super::recipe::SourcePattern::{Extended, Same};
+use super::recipe::{NameMapping, Recipe, names};
 use super::tensors::Tensors;
 
 const FILE: &str = "checkpoint20.npz";
@@ -24,7 +24,7 @@ const LONGEST: usize = 20;
 /// The maximum length of a word.
 const MAX_LEN: usize = 256;
 
-const NAMES: Names = names! {
+const NAMES: NameMapping = names! {
     "src.embedding.weight" => Extended(&Same("enc_emb"), 0.0),
     "tgt.embedding.weight" => Same("dec_emb"),
     "encoder.layers.0.forward.input.weight" => Same("enc_w_ih"),
@@ -50,7 +50,7 @@ fn weights(path: &Path) -> PathBuf {
 }
 
 /// Reads the model `path`, the file of its weights or its directory.
-pub(super) fn open(path: &Path) -> Result<Foreign> {
+pub(super) fn open(path: &Path) -> Result<ForeignModel> {
     let weights = &*weights(path);
     let tensors = Tensors::npz(weights)?;
     let width = |name: &str| -> Result<usize> {
@@ -61,7 +61,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
     let config = config(width("enc_emb")?, width("enc_w_hh")?);
     let tokenizers = tokenizers().map_err(|problem| not_understood(weights, problem))?;
     let recipe = Recipe::new(weights, tensors, vec![NAMES]);
-    Foreign::new("g2p-en".into(), config, tokenizers, recipe)
+    ForeignModel::new("g2p-en".into(), config, tokenizers, recipe)
 }
 
 fn config(d_model: usize, d_hidden: usize) -> Config {

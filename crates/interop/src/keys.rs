@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 /// The keys of a JSON object that have not been read yet.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct UnreadKeys {
     path: PathBuf,
     left: Map<String, Value>,
 }
 
-impl Keys {
+impl UnreadKeys {
     /// Reads the keys of the file `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = regular_file::read(path, regular_file::BY_HAND)?;

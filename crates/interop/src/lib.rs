@@ -40,7 +40,7 @@ use attentive_text::{Languages, Tokenizers};
 /// The format of a model of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum ForeignForm {
+pub enum ForeignFormat {
     /// A directory of Hugging Face's `transformers`.
     Hf,
     /// Weights of Marian or Firefox (`.npz`, `.bin`), with vocabularies beside them.
@@ -49,7 +49,7 @@ pub enum ForeignForm {
     G2p,
 }
 
-impl ForeignForm {
+impl ForeignFormat {
     /// Determines the format of the model `path`, a directory or a file.
     fn of(path: &Path) -> Result<Self> {
         if g2p::recognizes(path) {
@@ -61,7 +61,7 @@ impl ForeignForm {
 
 /// A model of another tool, ready to be written as a model directory.
 #[derive(Debug)]
-pub struct Foreign {
+pub struct ForeignModel {
     /// The kind of model, as the other tool calls it.
     pub kind: String,
     /// Descriptions of how the model will behave differently from the other tool.
@@ -75,28 +75,28 @@ pub struct Foreign {
     shortlist: Option<Shortlist>,
 }
 
-impl Foreign {
+impl ForeignModel {
     /// Reads the model `path`, a directory or the file of its weights beside its other files. Its weights are
-    /// memory-mapped, and read by [`Foreign::write`]. Its format is recognized by its files, unless it is
-    /// given. A multilingual model translates between `languages`.
+    /// memory-mapped, and read by [`ForeignModel::write`]. Its format is recognized by its files, unless it
+    /// is given. A multilingual model translates between `languages`.
     ///
     /// # Errors
     /// [`Error::Model`](attentive_base::error::Error::Model) for a file that is missing or damaged, and for
     /// anything that is not understood; [`Error::Io`](attentive_base::error::Error::Io) for files that cannot
     /// be read; [`Error::Usage`](attentive_base::error::Error::Usage) for languages that the model does not
     /// have, and for a multilingual model without a choice of languages.
-    pub fn open(path: &Path, form: Option<ForeignForm>, languages: &Languages) -> Result<Self> {
+    pub fn open(path: &Path, form: Option<ForeignFormat>, languages: &Languages) -> Result<Self> {
         let form = match form {
             Some(form) => form,
-            None => ForeignForm::of(path)?,
+            None => ForeignFormat::of(path)?,
         };
-        if form != ForeignForm::Hf {
+        if form != ForeignFormat::Hf {
             languages.refuse()?;
         }
         let opened = match form {
-            ForeignForm::Hf => hf::open(path, languages),
-            ForeignForm::Marian => marian::open(path),
-            ForeignForm::G2p => g2p::open(path),
+            ForeignFormat::Hf => hf::open(path, languages),
+            ForeignFormat::Marian => marian::open(path),
+            ForeignFormat::G2p => g2p::open(path),
         };
         opened.map_err(|error| named::by_its_keys(error, path)).map_err(diagnosis::or_pointer)
     }
@@ -140,7 +140,7 @@ impl Foreign {
             sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
             ..Provenance::default()
         };
-        let mut others: Vec<(&str, &checkpoint::atomic::Content<'_>)> =
+        let mut others: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> =
             vec![(files::WEIGHTS, &write_weights)];
         let write_shortlist = |path: &Path| match &self.shortlist {
             Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),

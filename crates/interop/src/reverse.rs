@@ -5,12 +5,12 @@ use std::io;
 
 use attentive_base::error::Result;
 
-use super::export::{Differences, NoEqual};
-use super::recipe::{Names, Theirs, theirs};
+use super::export::{ExportProblem, UnsupportedFeatures};
+use super::recipe::{NameMapping, ParameterSource, theirs};
 
 /// The tensors of another tool, made from our parameters.
 #[derive(Debug, Default)]
-pub(super) struct Reversed {
+pub(super) struct ExportedTensors {
     tensors: BTreeMap<String, Made>,
 }
 
@@ -37,48 +37,54 @@ enum From {
     Values(Vec<f32>),
 }
 
-impl Reversed {
+impl ExportedTensors {
     /// Creates the tensors of a model of this kind from which `names` makes `parameters` (name and shape).
     ///
     /// # Errors
     /// [`Error::Usage`](attentive_base::error::Error::Usage) for parameters without a name.
-    pub(super) fn new(kind: &str, names: &[Names], parameters: &[(String, Vec<usize>)]) -> Result<Self> {
-        let (mut reversed, mut differences) = (Self::default(), Differences::default());
+    pub(super) fn new(
+        kind: &str,
+        names: &[NameMapping],
+        parameters: &[(String, Vec<usize>)],
+    ) -> Result<Self> {
+        let (mut reversed, mut differences) = (Self::default(), UnsupportedFeatures::default());
         for (name, shape) in parameters {
             match theirs(names, name) {
                 Some(theirs) => reversed.add(name, shape, theirs),
                 None => differences.add(format!("the parameter `{name}`")),
             }
         }
-        differences.refuse(kind).map_err(NoEqual::into_error)?;
+        differences.refuse(kind).map_err(ExportProblem::into_error)?;
         Ok(reversed)
     }
 
-    fn add(&mut self, name: &str, shape: &[usize], theirs: Theirs) {
+    fn add(&mut self, name: &str, shape: &[usize], theirs: ParameterSource) {
         let columns = shape.get(1).copied().unwrap_or(1);
         let mut shape = shape.to_vec();
         let (theirs, from) = match theirs {
-            Theirs::Same(theirs) => (theirs, From::Parameter(name.to_owned())),
-            Theirs::Transposed(theirs) => {
+            ParameterSource::Same(theirs) => (theirs, From::Parameter(name.to_owned())),
+            ParameterSource::Transposed(theirs) => {
                 shape.reverse();
                 (theirs, From::Transposed(name.to_owned(), columns))
             }
-            Theirs::Part(theirs, part, of) => {
+            ParameterSource::Part(theirs, part, of) => {
                 shape.reverse();
                 if let Some(width) = shape.last_mut() {
                     *width *= of;
                 }
                 return self.join(theirs, shape, name, [part, of], columns);
             }
-            Theirs::Rows(theirs) | Theirs::Plus(theirs, _) => (theirs, From::Parameter(name.to_owned())),
-            Theirs::Extended(theirs, _) => match *theirs {
-                Theirs::Same(theirs) => {
+            ParameterSource::Rows(theirs) | ParameterSource::Plus(theirs, _) => {
+                (theirs, From::Parameter(name.to_owned()))
+            }
+            ParameterSource::Extended(theirs, _) => match *theirs {
+                ParameterSource::Same(theirs) => {
                     shape[0] -= 1;
                     (theirs, From::Shortened(name.to_owned(), columns))
                 }
                 _ => return,
             },
-            Theirs::Filled(_) => return,
+            ParameterSource::Filled(_) => return,
         };
         self.tensors.insert(theirs, Made { shape, from });
     }
@@ -192,10 +198,10 @@ fn side_by_side(matrices: &[Vec<f32>], columns: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::Source::{Part, Same, Transposed};
+    use crate::recipe::SourcePattern::{Part, Same, Transposed};
     use crate::recipe::names;
 
-    const NAMES: Names = names! {
+    const NAMES: NameMapping = names! {
         "a" => Same("A"),
         "b" => Transposed("B"),
         "q" => Part { name: "QK", part: 0, of: 2, },
@@ -214,9 +220,9 @@ mod tests {
             shape("k.bias", &[1]),
         ];
         let more = [parameters.clone().to_vec(), vec![shape("z", &[1])]].concat();
-        let problem = Reversed::new("Other", &[NAMES], &more).unwrap_err().to_string();
+        let problem = ExportedTensors::new("Other", &[NAMES], &more).unwrap_err().to_string();
         assert!(problem.contains("cannot be represented as a Other model: the parameter `z`"), "{problem}");
-        let mut reversed = Reversed::new("Other", &[NAMES], &parameters).unwrap();
+        let mut reversed = ExportedTensors::new("Other", &[NAMES], &parameters).unwrap();
         reversed.insert("C", vec![1, 1], vec![9.0]);
         let ours = |name: &str| -> io::Result<Vec<f32>> {
             Ok(match name {

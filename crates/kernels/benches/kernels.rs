@@ -3,12 +3,12 @@
 use std::hint::black_box;
 
 use attentive_kernels::attention::{
-    AttentionInputs, AttentionShape, Causality, Operands, Scores, attention, attention_backward,
+    AttentionInputs, AttentionShape, Causality, QkvOperands, Scores, attention, attention_backward,
 };
 use attentive_kernels::cross_entropy::{
     ProjectionGradients, ProjectionInputs, ProjectionShape, cross_entropy,
 };
-use attentive_kernels::dropout::{Dropout, dropout_add};
+use attentive_kernels::dropout::{DropoutCall, dropout_add};
 use attentive_kernels::gemm::{Activation, Float};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
@@ -20,7 +20,7 @@ const VOCAB: usize = 8000;
 
 const PRECISIONS: [Float; 2] = [Float::F32, Float::Bf16];
 
-const DROPOUT: Option<Dropout> = Some(Dropout { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
+const DROPOUT: Option<DropoutCall> = Some(DropoutCall { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
 
 fn main() {
     divan::main();
@@ -95,7 +95,7 @@ mod self_attention {
 
     fn inputs(joined: &[f32]) -> AttentionInputs<'_, &[f32]> {
         AttentionInputs {
-            operands: Operands::Joined(joined),
+            operands: QkvOperands::Joined(joined),
             lengths: None,
             scores: Scores::scaled(D / 4, Causality::Causal),
             dropout: DROPOUT,
@@ -113,7 +113,7 @@ mod self_attention {
         let (joined, grad) = (numbers(ROWS * 3 * D), numbers(ROWS * D));
         let mut gradient = joined.clone();
         bencher.bench_local(|| {
-            let target = Operands::Joined(&mut gradient[..]);
+            let target = QkvOperands::Joined(&mut gradient[..]);
             attention_backward(shape(len), black_box(inputs(&joined)), &grad, target, None);
         });
     }

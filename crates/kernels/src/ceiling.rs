@@ -18,14 +18,14 @@ const SUMS: usize = 12;
 
 /// Returns the operations a second of multiply-adds in registers, two each, with the instructions for
 /// products of this type; on the calling thread, or all [`Threads`] together.
-pub fn operations(precision: Precision, on: On) -> f64 {
+pub fn operations(precision: Precision, on: MeasurementThreads) -> f64 {
     let work = work(precision);
     on.fastest(|_| work())
 }
 
 /// Returns the bytes per second that are read from `bytes` of memory, divided among the threads, after a
 /// first pass.
-pub fn read(bytes: usize, on: On) -> f64 {
+pub fn read(bytes: usize, on: MeasurementThreads) -> f64 {
     /// Bytes of one run: enough to take milliseconds.
     const LEAST: usize = 1 << 28;
     let numbers = (bytes / 8 / on.count()).next_multiple_of(64);
@@ -40,7 +40,7 @@ pub fn read(bytes: usize, on: On) -> f64 {
 }
 
 /// Returns the bytes a second of copying, those read and those written, in memory that no cache holds.
-pub fn copy(on: On) -> f64 {
+pub fn copy(on: MeasurementThreads) -> f64 {
     /// Numbers of 8 bytes that all threads together copy.
     const NUMBERS: usize = 1 << 25;
     let each = NUMBERS / on.count();
@@ -54,14 +54,14 @@ pub fn copy(on: On) -> f64 {
 
 /// The threads that a measurement uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum On {
+pub enum MeasurementThreads {
     /// The calling thread.
     One,
     /// All threads of the process.
     All,
 }
 
-impl On {
+impl MeasurementThreads {
     /// Returns the number of threads.
     pub fn count(self) -> usize {
         match self {
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn every_ceiling_is_a_rate() {
-        for on in [On::One, On::All] {
+        for on in [MeasurementThreads::One, MeasurementThreads::All] {
             for precision in Precision::ALL {
                 let found = operations(precision, on);
                 assert!(found > 1e6 && found.is_finite(), "{precision:?}: {found}");

@@ -7,7 +7,7 @@ use crate::area::{assert_shape, assert_shape_if_any};
 use crate::elementwise::add_chunk;
 use crate::parallel::for_row_chunks;
 #[cfg(target_arch = "x86_64")]
-use crate::philox::Keys;
+use crate::philox::RoundKeys;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::has_avx512;
 
@@ -18,7 +18,7 @@ const LANES: usize = 8;
 
 /// One dropout layer in one micro-batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dropout {
+pub struct DropoutCall {
     /// Probability that an element is zeroed, rounded to a multiple of 2⁻¹⁶.
     pub rate: f32,
     /// The run's seed.
@@ -29,7 +29,7 @@ pub struct Dropout {
     pub site: u32,
 }
 
-impl Dropout {
+impl DropoutCall {
     /// Applies dropout to `x` in place.
     pub fn apply(&self, x: &mut [f32]) {
         for_row_chunks(x, 1, |start, x| drop_chunk(x, *self, start));
@@ -110,21 +110,21 @@ impl Dropout {
 
 /// Which elements are kept, one bit for each. What was drawn last is remembered, so that elements asked for
 /// in order are drawn once.
-pub(crate) struct Kept {
-    dropout: Dropout,
+pub(crate) struct DropoutBits {
+    dropout: DropoutCall,
     #[cfg(target_arch = "x86_64")]
-    keys: Keys,
+    keys: RoundKeys,
     threshold: u32,
     /// The group drawn last, and its bits.
     last: Option<(usize, u64)>,
 }
 
-impl Kept {
-    pub(crate) fn new(dropout: Dropout) -> Self {
+impl DropoutBits {
+    pub(crate) fn new(dropout: DropoutCall) -> Self {
         Self {
             dropout,
             #[cfg(target_arch = "x86_64")]
-            keys: Keys::new(dropout.key()),
+            keys: RoundKeys::new(dropout.key()),
             threshold: dropout.threshold(),
             last: None,
         }
@@ -220,7 +220,7 @@ const ORDER: [i16; 32] = {
 
 vectorized! {
     /// `out = x ⊙ scales`, for the elements from `start` on.
-    fn scale_chunk(x: &[f32], dropout: Dropout, start: usize, out: &mut [f32]) {
+    fn scale_chunk(x: &[f32], dropout: DropoutCall, start: usize, out: &mut [f32]) {
         dropout.for_groups(start, out.len(), |range, scales| {
             for ((out, &x), &scale) in out[range.clone()].iter_mut().zip(&x[range]).zip(scales) {
                 *out = x * scale;
@@ -231,7 +231,7 @@ vectorized! {
 
 vectorized! {
     /// `x = x ⊙ scales`, for the elements from `start` on.
-    fn drop_chunk(x: &mut [f32], dropout: Dropout, start: usize) {
+    fn drop_chunk(x: &mut [f32], dropout: DropoutCall, start: usize) {
         dropout.for_groups(start, x.len(), |range, scales| {
             for (x, &scale) in x[range].iter_mut().zip(scales) {
                 *x *= scale;
@@ -249,7 +249,7 @@ pub fn dropout_add(
     first: usize,
     x: &[f32],
     residual: Option<&[f32]>,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     out: &mut [f32],
 ) {
     assert_shape("x", x, [out.len()]);
@@ -272,13 +272,14 @@ mod tests {
     use crate::reference::dropout_scale;
     use crate::testing::{assert_same_on_all_pools, random};
 
-    const DROPOUT: Dropout = Dropout { rate: 0.1, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 };
+    const DROPOUT: DropoutCall =
+        DropoutCall { rate: 0.1, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 };
 
     #[test]
     fn kept_elements_match_the_reference_at_any_start() {
         for rate in [0.0, 0.1, 0.9999, 1.0] {
-            let dropout = Dropout { rate, ..DROPOUT };
-            let mut kept = Kept::new(dropout);
+            let dropout = DropoutCall { rate, ..DROPOUT };
+            let mut kept = DropoutBits::new(dropout);
             for start in [0, 1, 63, 64, 1000] {
                 for len in [1, 5, 63, 64] {
                     let bits = kept.bits(start, len);
@@ -306,24 +307,24 @@ mod tests {
 
     #[test]
     fn seed_micro_batch_and_site_change_the_mask() {
-        let mask = |dropout: Dropout| {
+        let mask = |dropout: DropoutCall| {
             let mut scales = vec![1.0; 256];
             dropout.apply(&mut scales);
             scales
         };
         let first = mask(DROPOUT);
-        assert_ne!(first, mask(Dropout { seed: 3, ..DROPOUT }));
-        assert_ne!(first, mask(Dropout { micro_batch: 5, ..DROPOUT }));
-        assert_ne!(first, mask(Dropout { site: 8, ..DROPOUT }));
+        assert_ne!(first, mask(DropoutCall { seed: 3, ..DROPOUT }));
+        assert_ne!(first, mask(DropoutCall { micro_batch: 5, ..DROPOUT }));
+        assert_ne!(first, mask(DropoutCall { site: 8, ..DROPOUT }));
     }
 
     #[test]
     fn rates_0_and_1_keep_everything_and_nothing() {
         let x = random(100, 1);
         let mut out = vec![0.0; 100];
-        dropout_add(0, &x, None, Some(Dropout { rate: 0.0, ..DROPOUT }), &mut out);
+        dropout_add(0, &x, None, Some(DropoutCall { rate: 0.0, ..DROPOUT }), &mut out);
         assert_eq!(out, x);
-        dropout_add(0, &x, None, Some(Dropout { rate: 1.0, ..DROPOUT }), &mut out);
+        dropout_add(0, &x, None, Some(DropoutCall { rate: 1.0, ..DROPOUT }), &mut out);
         assert!(out.iter().all(|&x| x == 0.0));
     }
 

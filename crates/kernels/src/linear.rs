@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::area::{area, assert_shape, assert_shape_if_any};
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 use crate::gemm::{
     Activation, Epilogue, Float, PreparedLeft, Product, View, with_prepared_left, with_prepared_right,
 };
@@ -31,7 +31,7 @@ pub struct LinearCall {
     pub activation: Activation,
     /// Applied after the activation, which must then be [`Activation::Relu`]: the zeros of the result serve
     /// as the mask.
-    pub dropout: Option<Dropout>,
+    pub dropout: Option<DropoutCall>,
     /// Matmul precision.
     pub precision: Float,
 }

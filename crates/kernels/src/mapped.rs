@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use memmap2::{Mmap, MmapOptions};
 
 #[cfg(unix)]
-use self::lost::Watch;
+use self::lost::MappingGuard;
 
 /// What happens if a part of the file cannot be read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum IfLost {
 pub struct Mapped {
     /// Dropped before the map, so that its place is known as long as it is mapped.
     #[cfg(unix)]
-    watch: Watch,
+    watch: MappingGuard,
     map: Mmap,
     path: PathBuf,
     /// The file when it was last known to be unchanged.
@@ -59,8 +59,9 @@ impl Mapped {
     /// # Errors
     /// A file that cannot be mapped, such as a pipe.
     pub fn open(file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
-        // SAFETY: bytes of any value are valid, and lost pages are handled by `Watch`. A model directory only
-        // ever replaces its files, and users must not change them, which the documentation says.
+        // SAFETY: bytes of any value are valid, and lost pages are handled by `MappingGuard`. A model
+        // directory only ever replaces its files, and users must not change them, which the documentation
+        // says.
         let map = unsafe { Mmap::map(file) }?;
         Self::watched(map, file, path, if_lost)
     }
@@ -80,7 +81,7 @@ impl Mapped {
         // Of parts of a file, the pages begin before the first byte.
         Ok(Self {
             #[cfg(unix)]
-            watch: Watch::over(&map, path, if_lost),
+            watch: MappingGuard::over(&map, path, if_lost),
             map,
             path: path.to_path_buf(),
             state: Mutex::new(Some(FileState::of(&file.metadata()?))),

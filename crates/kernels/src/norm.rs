@@ -7,7 +7,7 @@ pub use backward::{NormGradients, norm_backward, residual_norm_backward};
 use rayon::prelude::*;
 
 use crate::area::{assert_shape, assert_shape_if_any};
-use crate::dropout::{Dropout, dropout_add};
+use crate::dropout::{DropoutCall, dropout_add};
 use crate::parallel::{CHUNK, for_row_chunks, is_large};
 use crate::simd::sum_of;
 
@@ -81,7 +81,7 @@ pub fn norm(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: 
 /// See [`norm`].
 pub fn residual_norm(
     call: NormCall,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     [x, y]: [&[f32]; 2],
     gain: &[f32],
     bias: Option<&[f32]>,

@@ -8,9 +8,9 @@ use std::arch::x86_64::{
 use attentive_base::philox::{MULTIPLIERS, ROUNDS, WEYL};
 
 /// The keys of all rounds.
-pub(crate) struct Keys([[u32; 2]; ROUNDS]);
+pub(crate) struct RoundKeys([[u32; 2]; ROUNDS]);
 
-impl Keys {
+impl RoundKeys {
     pub(crate) fn new(key: [u32; 2]) -> Self {
         let mut keys = [key; ROUNDS];
         for round in 1..ROUNDS {

@@ -22,10 +22,10 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
 /// the tiles of further rows find them in the L2 cache. The wide tiles of `f32`, with up to three rows, reach
 /// the bandwidth of the RAM without it.
 #[cfg(target_arch = "x86_64")]
-pub(crate) struct Ahead<const N: usize>([*const u8; N]);
+pub(crate) struct Prefetcher<const N: usize>([*const u8; N]);
 
 #[cfg(target_arch = "x86_64")]
-impl<const N: usize> Ahead<N> {
+impl<const N: usize> Prefetcher<N> {
     /// The runs that start at `starts`.
     #[inline(always)]
     pub(crate) fn new<T>(starts: [*const T; N]) -> Self {

@@ -12,8 +12,8 @@ mod norm;
 mod recurrent;
 
 pub use crate::additive_attention::AdditiveAttentionShape;
-pub use additive_attention::AdditiveAttention;
-pub use attention::Attention;
+pub use additive_attention::ReferenceAdditiveAttention;
+pub use attention::ReferenceAttention;
 pub use attentive_recurrent::AttentiveRecurrent;
 pub use mean::mean_rows;
 pub use nonlinearity::{gated, nonlinear};
@@ -23,7 +23,7 @@ pub use recurrent::Recurrent;
 use attentive_base::philox::philox;
 
 use crate::cross_entropy::{IGNORE, LossSums, ProjectionShape};
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 use crate::gemm::Activation;
 use crate::gemm::{Float, bf16};
 use crate::linear::LinearCall;
@@ -89,8 +89,8 @@ pub fn linear_backward(
     [dx, dweight, dbias]
 }
 
-/// The factor that [`Dropout`] applies to one element.
-pub fn dropout_scale(dropout: Dropout, element: usize) -> f64 {
+/// The factor that [`DropoutCall`] applies to one element.
+pub fn dropout_scale(dropout: DropoutCall, element: usize) -> f64 {
     let (group, inside) = (element / 64, element % 64);
     let (word, half, lane) = (inside / 16, inside / 8 % 2, inside % 8);
     let key = [dropout.seed as u32, (dropout.seed >> 32) as u32];

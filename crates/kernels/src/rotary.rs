@@ -27,7 +27,7 @@ pub enum Turn {
 
 /// The position of each row.
 #[derive(Clone, Copy, Debug)]
-pub enum Positions<'a> {
+pub enum RowPositions<'a> {
     /// Rows of sequences of this many tokens, each from position 0 on.
     Sequences(usize),
     /// One for each row.
@@ -40,7 +40,7 @@ pub struct RotaryCall<'a> {
     /// The angles.
     pub table: &'a RotaryTable,
     /// The positions of the rows.
-    pub positions: Positions<'a>,
+    pub positions: RowPositions<'a>,
     /// Columns per row.
     pub width: usize,
     /// Number of heads, from the start of a row, that are rotated; the columns after them are copied.
@@ -88,7 +88,7 @@ impl RotaryTable {
     }
 }
 
-impl Positions<'_> {
+impl RowPositions<'_> {
     /// The position of row `row`.
     fn of(self, row: usize) -> usize {
         match self {
@@ -200,7 +200,7 @@ mod tests {
         RotaryTable::new(frequencies(1e4, D_HEAD), positions)
     }
 
-    fn turned(positions: Positions<'_>, x: &[f32], turn: Turn) -> Vec<f32> {
+    fn turned(positions: RowPositions<'_>, x: &[f32], turn: Turn) -> Vec<f32> {
         let call = RotaryCall { table: &table(40), positions, width: 20, heads: 2 };
         let mut out = vec![f32::NAN; x.len()];
         rotary(call, turn, x, &mut out);
@@ -221,12 +221,12 @@ mod tests {
                 twin[b] = im * angle.cos() + re * angle.sin();
             }
         }
-        let found = turned(Positions::Each(&positions), &x, Turn::Forward);
+        let found = turned(RowPositions::Each(&positions), &x, Turn::Forward);
         assert_close(&found, &twin, 1e-6, "turned");
         for (x, found) in x.chunks(20).zip(found.chunks(20)) {
             assert_eq!(bits(&x[12..]), bits(&found[12..]), "after the heads");
         }
-        let back = turned(Positions::Each(&positions), &found, Turn::Back);
+        let back = turned(RowPositions::Each(&positions), &found, Turn::Back);
         let x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
         assert_close(&back, &x, 1e-6, "rotated back");
     }
@@ -234,20 +234,20 @@ mod tests {
     #[test]
     fn a_row_depends_only_on_its_position() {
         let x = random(4 * 20, 1);
-        let sequences = turned(Positions::Sequences(2), &x, Turn::Forward);
-        let each = turned(Positions::Each(&[0, 1, 0, 1]), &x, Turn::Forward);
+        let sequences = turned(RowPositions::Sequences(2), &x, Turn::Forward);
+        let each = turned(RowPositions::Each(&[0, 1, 0, 1]), &x, Turn::Forward);
         assert_eq!(bits(&sequences), bits(&each));
     }
 
     #[test]
     fn the_thread_count_changes_nothing() {
         let x = random(4000 * 20, 1);
-        assert_same_on_all_pools(|| turned(Positions::Sequences(10), &x, Turn::Forward));
+        assert_same_on_all_pools(|| turned(RowPositions::Sequences(10), &x, Turn::Forward));
     }
 
     #[test]
     #[should_panic(expected = "41 positions in a table of 40")]
     fn a_short_table_is_refused() {
-        turned(Positions::Each(&[39, 40]), &[0.0; 40], Turn::Forward);
+        turned(RowPositions::Each(&[39, 40]), &[0.0; 40], Turn::Forward);
     }
 }

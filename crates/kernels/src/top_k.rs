@@ -29,14 +29,14 @@ fn sort_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
 }
 
 fn insert_largest(row: &[f32], count: usize, barred: &[u32]) -> Vec<(f32, u32)> {
-    let mut largest = Largest::new(count);
+    let mut largest = TopK::new(count);
     largest.add(row, 0, barred);
     largest.into_sorted()
 }
 
 /// The largest values seen so far, with their indices, by the rules of [`largest`].
 #[derive(Clone, Debug)]
-pub struct Largest {
+pub struct TopK {
     count: usize,
     /// Largest first.
     best: Vec<(f32, u32)>,
@@ -44,7 +44,7 @@ pub struct Largest {
     floor: f32,
 }
 
-impl Largest {
+impl TopK {
     /// No values yet, of which the `count` largest are kept.
     pub fn new(count: usize) -> Self {
         Self { count, best: Vec::with_capacity(count.min(FEW) + 1), floor: f32::NEG_INFINITY }
@@ -55,7 +55,7 @@ impl Largest {
         insert_all(self, values, first, barred);
     }
 
-    /// [`Largest::add`] of values of which `sum` is the sum, which has found their maximum.
+    /// [`TopK::add`] of values of which `sum` is the sum, which has found their maximum.
     pub fn add_summed(&mut self, values: &[f32], first: u32, barred: &[u32], sum: ExpSum) {
         if sum.max > self.floor {
             self.add(values, first, barred);
@@ -98,7 +98,7 @@ impl Largest {
 }
 
 vectorized! {
-    fn insert_all(largest: &mut Largest, values: &[f32], first: u32, barred: &[u32]) {
+    fn insert_all(largest: &mut TopK, values: &[f32], first: u32, barred: &[u32]) {
         // Nearly all chunks hold no value above the floor, which vector instructions can check.
         const CHUNK: usize = 64;
         for (chunk, first) in values.chunks(CHUNK).zip((first..).step_by(CHUNK)) {
@@ -242,7 +242,7 @@ mod tests {
         for odd in [0.5, nan, inf, -inf, f32::MAX] {
             let mut row: Vec<f32> = (0..900).map(|i| ((i * 37) % 101) as f32).collect();
             (row[3], row[700], row[701]) = (odd, odd, odd);
-            let mut all = Largest::new(3);
+            let mut all = TopK::new(3);
             for (number, part) in row.chunks(64).enumerate() {
                 all.add_summed(part, 64 * number as u32, &[5], exp_sum(part));
             }
@@ -253,9 +253,9 @@ mod tests {
     #[test]
     fn parts_give_the_same_as_the_whole() {
         let row: Vec<f32> = (0..500).map(|i| ((i * 37) % 101) as f32).collect();
-        let mut all = Largest::new(7);
+        let mut all = TopK::new(7);
         for (number, part) in row.chunks(130).enumerate() {
-            let mut largest = Largest::new(7);
+            let mut largest = TopK::new(7);
             largest.add(part, 130 * number as u32, &[3]);
             all.append(largest);
         }

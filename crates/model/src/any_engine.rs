@@ -22,9 +22,9 @@ pub enum AnyEngine {
 /// The state of an [`AnyEngine`].
 #[derive(Debug)]
 pub enum AnyState {
-    Cpu(engine::State),
+    Cpu(engine::RamState),
     /// On another device.
-    Device(device_engine::State),
+    Device(device_engine::DeviceState),
 }
 
 /// The last layer of an [`AnyEngine`].
@@ -32,7 +32,7 @@ pub enum AnyState {
 pub enum AnyLast {
     Cpu(engine::LastLayer),
     /// On another device.
-    Device(device_engine::LastLayer),
+    Device(device_engine::DeviceLastLayer),
 }
 
 impl AnyEngine {

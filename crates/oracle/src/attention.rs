@@ -18,9 +18,9 @@ impl<'a> Attention<'a> {
     pub(super) fn new(shape: AttentionShape, inputs: AttentionInputs<'a, &'a [f64]>) -> Self {
         let (width, kv_width) = (shape.query_width(), shape.kv_width());
         let [q, mut k, mut v] = match inputs.operands {
-            Operands::Joined(all) => [(0, width), (width, kv_width), (width + kv_width, kv_width)]
+            QkvOperands::Joined(all) => [(0, width), (width, kv_width), (width + kv_width, kv_width)]
                 .map(|(first, count)| copied(all, shape.joined_width(), first, count)),
-            Operands::Apart { queries, keys_values } => {
+            QkvOperands::Apart { queries, keys_values } => {
                 let part = |first| copied(keys_values, 2 * kv_width, first, kv_width);
                 [queries.to_vec(), part(0), part(kv_width)]
             }
@@ -34,8 +34,8 @@ impl<'a> Attention<'a> {
         Self { shape, inputs, q, k, v }
     }
 
-    fn reference(&self) -> reference::Attention<'_> {
-        reference::Attention {
+    fn reference(&self) -> reference::ReferenceAttention<'_> {
+        reference::ReferenceAttention {
             shape: self.shape,
             q: &self.q,
             k: &self.k,
@@ -53,17 +53,17 @@ impl<'a> Attention<'a> {
     }
 
     /// Writes the gradients of the operands and returns that of the bias.
-    pub(super) fn backward(&self, grad: &[f64], gradients: Operands<&mut Vec<f64>>) -> Vec<f64> {
+    pub(super) fn backward(&self, grad: &[f64], gradients: QkvOperands<&mut Vec<f64>>) -> Vec<f64> {
         let [dq, dk, dv, dbias] = self.reference().backward(grad);
         let (width, kv_width) = (self.shape.query_width(), self.shape.kv_width());
         match gradients {
-            Operands::Joined(all) => {
+            QkvOperands::Joined(all) => {
                 let all_columns = self.shape.joined_width();
                 written(all, all_columns, 0, &dq, width);
                 written(all, all_columns, width, &dk, kv_width);
                 written(all, all_columns, width + kv_width, &dv, kv_width);
             }
-            Operands::Apart { queries, keys_values } => {
+            QkvOperands::Apart { queries, keys_values } => {
                 *queries = dq;
                 written(keys_values, 2 * kv_width, 0, &dk, kv_width);
                 written(keys_values, 2 * kv_width, kv_width, &dv, kv_width);

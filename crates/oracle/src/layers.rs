@@ -2,7 +2,7 @@
 //! inputs; and the gradients of layers.
 
 use attentive_kernels::reference::{
-    AdditiveAttention, AdditiveAttentionShape, AttentiveRecurrent, Recurrent,
+    AdditiveAttentionShape, AttentiveRecurrent, Recurrent, ReferenceAdditiveAttention,
 };
 
 use crate::columns::{copied, written};
@@ -68,7 +68,7 @@ pub(super) fn attentive<'a>(
 ) -> AttentiveRecurrent<'a> {
     AttentiveRecurrent {
         recurrent: recurrent(call.recurrent, inputs.recurrence, projected),
-        attention: AdditiveAttention {
+        attention: ReferenceAdditiveAttention {
             shape: AdditiveAttentionShape {
                 rows: call.recurrent.lengths.rows(),
                 src_len: call.src_len,

@@ -242,7 +242,7 @@ impl Device for Plain {
                 }
             }
             Op::PutRows { count, from, pairs, out } => {
-                let Columns { matrix, width, first } = from;
+                let MatrixColumns { matrix, width, first } = from;
                 let (mut found, matrix) = (narrow(out), narrow(matrix));
                 cached::put_rows(count, (&matrix, width, first), pairs, &mut found);
                 put(out, wide(&found));

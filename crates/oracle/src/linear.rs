@@ -6,7 +6,7 @@ use crate::columns::{copied, written};
 use attentive_device::*;
 
 /// Multiplies each element by the factor of dropout.
-pub(super) fn dropped(dropout: Option<Dropout>, x: &mut [f64]) {
+pub(super) fn dropped(dropout: Option<DropoutCall>, x: &mut [f64]) {
     if let Some(dropout) = dropout {
         for (element, x) in x.iter_mut().enumerate() {
             *x *= reference::dropout_scale(dropout, element);

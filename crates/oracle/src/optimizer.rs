@@ -20,7 +20,7 @@ pub(super) fn verdict(call: VerdictCall<'_>) -> Buffer {
     PLAIN.upload(found.to_vec())
 }
 
-pub(super) fn adam(step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], grad: &[f64]) {
+pub(super) fn adam(step: AdamStep, part: BufferSliceMut<'_>, moments: [&mut Buffer; 2], grad: &[f64]) {
     let [mean, square] = moments.map(to);
     for (place, param) in to(part.buffer)[part.range].iter_mut().enumerate() {
         let (m, v, g) = (&mut mean[place], &mut square[place], grad[place]);
@@ -28,7 +28,7 @@ pub(super) fn adam(step: AdamStep, part: Part<'_>, moments: [&mut Buffer; 2], gr
     }
 }
 
-pub(super) fn sgd(step: SgdStep, part: Part<'_>, velocity: Option<&mut Buffer>, grad: &[f64]) {
+pub(super) fn sgd(step: SgdStep, part: BufferSliceMut<'_>, velocity: Option<&mut Buffer>, grad: &[f64]) {
     let mut nothing = vec![0.0; grad.len()];
     let velocity = velocity.map_or(&mut nothing, to);
     for (place, param) in to(part.buffer)[part.range].iter_mut().enumerate() {

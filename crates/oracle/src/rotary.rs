@@ -8,8 +8,8 @@ pub(super) fn rotary(call: RotaryCall<'_>, turn: Turn, x: &[f64]) -> Vec<f64> {
     let mut out = x.to_vec();
     for (row, out) in out.chunks_exact_mut(call.width.max(1)).enumerate() {
         let position = match call.positions {
-            Positions::Sequences(len) => row % len,
-            Positions::Each(positions) => positions[row],
+            RowPositions::Sequences(len) => row % len,
+            RowPositions::Each(positions) => positions[row],
         };
         for head in out.chunks_exact_mut((2 * pairs).max(1)).take(call.heads) {
             for (pair, frequency) in frequencies.iter().enumerate() {

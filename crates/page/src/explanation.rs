@@ -2,7 +2,7 @@
 
 use attentive_base::error::{Error, Result};
 use attentive_model::nn::{AttentionMap, AttentionSite};
-use attentive_pipeline::{Alternative, Inspection, LabelScore, Predicted, Warning, Written};
+use attentive_pipeline::{Alternative, GeneratedToken, Inspection, LabelScore, Predicted, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -104,8 +104,8 @@ struct Map<'a, W> {
     heads: Vec<W>,
 }
 
-fn token(written: &Written) -> Value {
-    let Written { token, probability, alternatives } = written;
+fn token(written: &GeneratedToken) -> Value {
+    let GeneratedToken { token, probability, alternatives } = written;
     let other = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
     json!({
         "token": token,

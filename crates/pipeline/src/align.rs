@@ -8,7 +8,7 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_kernels::elementwise;
-use attentive_model::engine::profile::{self, Part};
+use attentive_model::engine::profile::{self, ProfileSection};
 use attentive_model::model::Model;
 use attentive_model::nn::Pass;
 use attentive_tape::AttentionWeights;
@@ -16,7 +16,7 @@ use attentive_text::{Detokenizer, Tokenizer};
 
 use super::Pipeline;
 use super::batches::batches_within;
-use super::source::Source;
+use super::source::TokenizedLine;
 
 /// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at
 /// once.
@@ -56,7 +56,7 @@ impl Pipeline {
     pub fn align<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
         self.require(Task::Translate)?;
         self.require_cross_attention("an alignment")?;
-        profile::time(Part::Alignment, || self.align_pairs(pairs))
+        profile::time(ProfileSection::Alignment, || self.align_pairs(pairs))
     }
 
     fn align_pairs<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<Alignment>> {
@@ -64,7 +64,7 @@ impl Pipeline {
         let (mut examples, mut lines) = (Vec::new(), Vec::new());
         let mut words = Vec::with_capacity(pairs.len());
         for (number, (line, tokens)) in pairs.iter().enumerate() {
-            let source = Source::read(line.as_ref(), self)?;
+            let source = TokenizedLine::read(line.as_ref(), self)?;
             words.push(Words { src: src_words(line.as_ref(), src)?, tgt: tgt_words(tokens, tgt)? });
             if source.ids.is_empty() || tokens.is_empty() {
                 continue;
@@ -143,7 +143,7 @@ impl Words {
 /// The number of the word of each token of the source `line`.
 fn src_words(line: &str, tokenizer: &Tokenizer) -> Result<Vec<usize>> {
     let mut words = Vec::new();
-    Source::with(line, usize::MAX, |text| {
+    TokenizedLine::with(line, usize::MAX, |text| {
         words = tokenizer.words(text)?;
         Ok(Vec::new())
     })?;

@@ -13,7 +13,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::batches::batches;
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The labels of a text.
@@ -60,7 +60,7 @@ impl Pipeline {
         count: usize,
     ) -> Result<Vec<Classified>> {
         self.require(Task::Classify)?;
-        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        let sources = TokenizedLine::read_all(first_line, lines, |line| TokenizedLine::read(line, self))?;
         let examples = (0..).zip(&sources);
         let examples = examples
             .filter(|(_, source)| !source.ids.is_empty())

@@ -1,12 +1,15 @@
 //! Translation of documents, and of texts with placeables.
 
 use attentive_base::error::Result;
-use attentive_document::{Divided, Document, Segmentation, Sentence, Split, Translated, placeholders};
+use attentive_document::{
+    DividedText, Document, Segmentation, Sentence, Split, TranslatedSegment, placeholders,
+};
 use attentive_text::Tokenizer;
 
 use super::requirements::shortened;
 use super::{
-    Alignment, Candidate, Glossary, Pipeline, Place, Request, TranslateOptions, Translation, Warning,
+    Alignment, Candidate, Glossary, Pipeline, Request, SentencePosition, TranslateOptions, Translation,
+    Warning,
 };
 
 impl Pipeline {
@@ -34,12 +37,12 @@ impl Pipeline {
     ) -> Result<(String, Vec<Warning>)> {
         /// The number of segments that are translated together.
         const CHUNK: usize = 4096;
-        let mut translated: Vec<Translated> = Vec::with_capacity(document.segments().len());
+        let mut translated: Vec<TranslatedSegment> = Vec::with_capacity(document.segments().len());
         let mut warnings = Vec::new();
         for (chunk, segments) in document.segments().chunks(CHUNK).enumerate() {
             let request = |(number, text): (usize, &String)| Request {
                 src: text.clone(),
-                place: Some(Place { line: chunk * CHUNK + number + 1, sentence: 0 }),
+                place: Some(SentencePosition { line: chunk * CHUNK + number + 1, sentence: 0 }),
                 ..Request::default()
             };
             let texts: Vec<&String> = segments.iter().map(|segment| &segment.text).collect();
@@ -57,7 +60,7 @@ impl Pipeline {
                 let cut_off = cut_off.map(|_| "the translation was cut off at the length limit".to_owned());
                 warnings.extend(problems.chain(cut_off).map(|problem| Warning::about(text, &problem)));
                 let alignment = alignments.into_iter().next().unwrap_or_default().0;
-                translated.push(Translated { text: one.into_best(), alignment });
+                translated.push(TranslatedSegment { text: one.into_best(), alignment });
             }
         }
         Ok((document.render(&translated), warnings))
@@ -67,8 +70,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// Those of [`Pipeline::align`].
-    pub fn restore(&self, texts: &[Divided], found: &mut [Translation]) -> Result<()> {
-        let sentences: Vec<&Sentence> = texts.iter().flat_map(Divided::sentences).collect();
+    pub fn restore(&self, texts: &[DividedText], found: &mut [Translation]) -> Result<()> {
+        let sentences: Vec<&Sentence> = texts.iter().flat_map(DividedText::sentences).collect();
         if !sentences.iter().any(|sentence| sentence.has_placeables()) {
             return Ok(());
         }
@@ -108,7 +111,7 @@ pub fn restore(sentence: &Sentence, found: &mut [Candidate], alignments: Vec<Ali
     let mut alignments = alignments.into_iter();
     for one in found {
         let alignment = alignments.next().unwrap_or_default().0;
-        one.text = sentence.restored(&Translated { text: std::mem::take(&mut one.text), alignment });
+        one.text = sentence.restored(&TranslatedSegment { text: std::mem::take(&mut one.text), alignment });
     }
 }
 

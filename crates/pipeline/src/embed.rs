@@ -1,6 +1,6 @@
 //! Text vectors.
 
-use attentive_architecture::{Input, Items};
+use attentive_architecture::{InputSpec, Items};
 use attentive_base::batch::Batch;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
@@ -10,7 +10,7 @@ use attentive_model::nn::{Pass, Sequence};
 use serde::Serialize;
 
 use super::batches::batches;
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The vector of a line.
@@ -28,7 +28,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::Usage`] for a model without a text encoder.
     pub fn require_encoder(&self) -> Result<()> {
-        let reads_tokens = |input: &Input| matches!(input.items, Items::Tokens { .. });
+        let reads_tokens = |input: &InputSpec| matches!(input.items, Items::Tokens { .. });
         let architecture = self.architecture();
         let labels = matches!(architecture.task(), Task::Tag);
         if architecture.src().is_some_and(reads_tokens) && !labels { Ok(()) } else { Err(no_encoder()) }
@@ -46,7 +46,7 @@ impl Pipeline {
     /// infinite.
     pub fn embed<L: AsRef<str> + Sync>(&self, first_line: usize, lines: &[L]) -> Result<Vec<Embedded>> {
         self.require_encoder()?;
-        let sources = Source::read_all(first_line, lines, |line| Source::read(line, self))?;
+        let sources = TokenizedLine::read_all(first_line, lines, |line| TokenizedLine::read(line, self))?;
         let examples = sources.iter().enumerate();
         let examples = examples
             .filter(|(_, source)| !source.ids.is_empty())

@@ -9,7 +9,7 @@ use attentive_model::nn::Pass;
 use attentive_text::{Joint, MASK};
 use serde::{Serialize, Serializer};
 
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A text with its gaps filled.
@@ -71,7 +71,7 @@ impl Pipeline {
         // Imported models can spell the mask differently.
         let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
         let text = &*text.replace(&spelled, MASK);
-        let Source { ids, warnings, .. } = self.read_gaps(text, mask)?;
+        let TokenizedLine { ids, warnings, .. } = self.read_gaps(text, mask)?;
         let batch = Batch::of(Body::Encoder(Padded::single(&ids).into()));
         let logits = self.model().forward(&batch, &Pass::inference());
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
@@ -94,7 +94,7 @@ impl Pipeline {
     }
 
     /// The tokens of `text` followed by `</s>`, if they contain `mask` and fit into the model.
-    fn read_gaps(&self, text: &str, mask: TokenId) -> Result<Source> {
+    fn read_gaps(&self, text: &str, mask: TokenId) -> Result<TokenizedLine> {
         if !text.contains(MASK) {
             return Err(Error::usage(
                 format!("there is no `{MASK}` in the text"),
@@ -103,7 +103,7 @@ impl Pipeline {
         }
         let tokenizer = self.tokenizers.tgt();
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
-        let mut source = Source::with(text, usize::MAX, encode)?;
+        let mut source = TokenizedLine::with(text, usize::MAX, encode)?;
         let special = tokenizer.special();
         let unknown = source.ids.iter().filter(|&&id| id == special.unk);
         let unknown = Warning::of_unknown(unknown.count(), source.ids.len());

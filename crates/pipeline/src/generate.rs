@@ -65,7 +65,7 @@ impl Pipeline {
         on_text: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<Generation> {
         options.check()?;
-        let mut growing = Growing::new(self, prompt, options)?;
+        let mut growing = PartialGeneration::new(self, prompt, options)?;
         let mut give = |piece: String| {
             if piece.is_empty() { Ok(()) } else { on_text(&piece) }
         };
@@ -104,14 +104,14 @@ impl Pipeline {
 
 /// A continuation that is being generated.
 #[derive(Debug)]
-pub(super) struct Growing<'a> {
+pub(super) struct PartialGeneration<'a> {
     detokenizer: Detokenizer<'a>,
     stop: StopStrings,
     text: String,
     tokens: Vec<TokenId>,
 }
 
-impl<'a> Growing<'a> {
+impl<'a> PartialGeneration<'a> {
     /// Starts a continuation of `prompt`.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ use attentive_tape::Value;
 use attentive_text::Tokenizer;
 
 use super::classify::{LabelScore, likeliest_labels};
-use super::source::Source;
-use super::written::{Written, written};
+use super::source::TokenizedLine;
+use super::written::{GeneratedToken, written};
 use super::{Pipeline, TranslateOptions, Warning};
 
 /// The number of labels shown for a text.
@@ -25,7 +25,7 @@ pub struct Inspection {
     /// The decoder's input, one token per position; empty for a model without a decoder.
     pub tgt: Vec<String>,
     /// The token after each position of `tgt`; may be missing for the last position.
-    pub written: Vec<Written>,
+    pub written: Vec<GeneratedToken>,
     /// The predictions of a labeling model; `None` for other models.
     pub predicted: Option<Predicted>,
     /// The weights of every attention, for a batch of this one sentence. Empty for a recurrent model without
@@ -46,7 +46,7 @@ pub enum Predicted {
 
 /// The target of a sentence to inspect.
 #[derive(Clone, Copy, Debug)]
-pub enum Target<'a> {
+pub enum InspectionTarget<'a> {
     /// The best translation found by the configured search; for a model that does not translate, no target.
     Own,
     Text(&'a str),
@@ -58,7 +58,7 @@ pub enum Target<'a> {
 
 /// A sentence prepared for an inspection.
 #[derive(Debug)]
-pub struct Shown {
+pub struct InspectionInput {
     /// `None` for a blank sentence.
     example: Option<Example>,
     warnings: Vec<Warning>,
@@ -73,54 +73,56 @@ impl Pipeline {
     /// [`Error::Usage`] for a blank sentence, for a `target` with a model that does not translate, and for
     /// taggers without attention over tokens; [`Error::Data`] if the model's logits are NaN.
     pub fn inspect(&self, src: &str, target: Option<&str>) -> Result<Inspection> {
-        self.show(src, target.map_or(Target::Own, Target::Text))?.inspect(self)
+        self.show(src, target.map_or(InspectionTarget::Own, InspectionTarget::Text))?.inspect(self)
     }
 
     /// Prepares an inspection of `src`, without running the model unless it has to translate.
     ///
-    /// With [`Target::Tokens`] and a language model, the tokens follow the text `src`, which is read like a
-    /// prompt and may be empty.
+    /// With [`InspectionTarget::Tokens`] and a language model, the tokens follow the text `src`, which is
+    /// read like a prompt and may be empty.
     ///
     /// # Errors
     /// The errors of [`Pipeline::inspect`]; [`Error::Data`] for a token that is not in the vocabulary and for
     /// special tokens; [`Error::Usage`] for tokens with a model without a decoder and a prompt that is too
     /// long.
-    pub fn show(&self, src: &str, target: Target<'_>) -> Result<Shown> {
+    pub fn show(&self, src: &str, target: InspectionTarget<'_>) -> Result<InspectionInput> {
         match (self.config.model.family.task(), target) {
             (Task::Embed, _) => Err(predicts_nothing()),
             (Task::Translate, target) => self.show_pair(src, target),
-            (Task::Generate, Target::Tokens(tokens)) => self.show_continued(src, tokens),
-            (_, Target::Tokens(_)) => Err(Error::usage("this model writes no tokens", "give only the text")),
-            (_, Target::Text(_) | Target::Found(_)) => Err(Error::usage(
+            (Task::Generate, InspectionTarget::Tokens(tokens)) => self.show_continued(src, tokens),
+            (_, InspectionTarget::Tokens(_)) => {
+                Err(Error::usage("this model writes no tokens", "give only the text"))
+            }
+            (_, InspectionTarget::Text(_) | InspectionTarget::Found(_)) => Err(Error::usage(
                 "this model does not translate, so it cannot take a target",
                 "give only the text",
             )),
-            (Task::Generate, Target::Own) => self.show_text(src),
-            (Task::Fill, Target::Own) => self.show_whole(src),
-            (Task::Classify, Target::Own) => self.show_labeled(src),
-            (Task::Tag, Target::Own) => self.show_tagged(src),
+            (Task::Generate, InspectionTarget::Own) => self.show_text(src),
+            (Task::Fill, InspectionTarget::Own) => self.show_whole(src),
+            (Task::Classify, InspectionTarget::Own) => self.show_labeled(src),
+            (Task::Tag, InspectionTarget::Own) => self.show_tagged(src),
         }
     }
 
-    fn show_pair(&self, src: &str, target: Target<'_>) -> Result<Shown> {
-        let source = Source::read(src, self)?;
+    fn show_pair(&self, src: &str, target: InspectionTarget<'_>) -> Result<InspectionInput> {
+        let source = TokenizedLine::read(src, self)?;
         if source.ids.is_empty() {
-            return Ok(Shown::new(None, []));
+            return Ok(InspectionInput::new(None, []));
         }
         let tokenizer = self.tokenizers.tgt();
         // The target has one more token: `<s>` or `</s>`.
         let room = self.architecture.max_len.saturating_sub(1);
         let (tgt, warnings) = match target {
-            Target::Text(text) => {
-                let target = Source::text(text, tokenizer, room)?;
+            InspectionTarget::Text(text) => {
+                let target = TokenizedLine::text(text, tokenizer, room)?;
                 (target.ids, target.warnings)
             }
-            Target::Tokens(tokens) => {
-                let target = Source::of(self.continuable(tokens)?).within(room);
+            InspectionTarget::Tokens(tokens) => {
+                let target = TokenizedLine::of(self.continuable(tokens)?).within(room);
                 (target.ids, target.warnings)
             }
-            Target::Found(tokens) => (tokens[..tokens.len().min(room)].to_vec(), Vec::new()),
-            Target::Own => {
+            InspectionTarget::Found(tokens) => (tokens[..tokens.len().min(room)].to_vec(), Vec::new()),
+            InspectionTarget::Own => {
                 let options = TranslateOptions::from(&self.config.decode);
                 let translations = self.translate_with(&[src], &options)?;
                 let best = translations.into_iter().flat_map(|line| line.hypotheses);
@@ -130,16 +132,16 @@ impl Pipeline {
             }
         };
         let example = Example::pair(source.ids, &tgt, tokenizer.special(), 1);
-        Ok(Shown::new(Some(example), [("sentence", source.warnings), ("target", warnings)]))
+        Ok(InspectionInput::new(Some(example), [("sentence", source.warnings), ("target", warnings)]))
     }
 
-    fn show_text(&self, text: &str) -> Result<Shown> {
-        let source = Source::text(text, self.tokenizers.tgt(), self.text_room())?;
+    fn show_text(&self, text: &str) -> Result<InspectionInput> {
+        let source = TokenizedLine::text(text, self.tokenizers.tgt(), self.text_room())?;
         Ok(self.show_ids(source))
     }
 
-    fn show_continued(&self, prompt: &str, tokens: &[String]) -> Result<Shown> {
-        let mut source = Source::of(Vec::new());
+    fn show_continued(&self, prompt: &str, tokens: &[String]) -> Result<InspectionInput> {
+        let mut source = TokenizedLine::of(Vec::new());
         if !prompt.is_empty() {
             let prompt = self.prompt(prompt)?;
             let start = usize::from(self.config.data.units == Units::Lines);
@@ -155,8 +157,8 @@ impl Pipeline {
         self.architecture.max_len - usize::from(self.config.data.units == Units::Lines)
     }
 
-    fn show_ids(&self, source: Source) -> Shown {
-        let Source { ids, warnings, .. } = source;
+    fn show_ids(&self, source: TokenizedLine) -> InspectionInput {
+        let TokenizedLine { ids, warnings, .. } = source;
         let example = match (ids.is_empty(), self.config.data.units) {
             (true, _) => None,
             (false, Units::Stream) => {
@@ -164,26 +166,26 @@ impl Pipeline {
             }
             (false, Units::Lines) => Some(Example::text(&ids, self.tokenizers.tgt().special(), 1)),
         };
-        Shown::new(example, [("text", warnings)])
+        InspectionInput::new(example, [("text", warnings)])
     }
 
-    fn show_whole(&self, text: &str) -> Result<Shown> {
+    fn show_whole(&self, text: &str) -> Result<InspectionInput> {
         let tokenizer = self.tokenizers.tgt();
         let frame = tokenizer.special().n_frame();
         let room = self.architecture.max_len.saturating_sub(frame);
         let mask = self.mask()?;
         let encode = |text: &str| tokenizer.encode_masked(text, mask);
-        let Source { ids, warnings, .. } = Source::with(text, room, encode)?;
+        let TokenizedLine { ids, warnings, .. } = TokenizedLine::with(text, room, encode)?;
         let example = (!ids.is_empty()).then(|| Example::whole(ids, tokenizer.special(), 1));
-        Ok(Shown::new(example, [("text", warnings)]))
+        Ok(InspectionInput::new(example, [("text", warnings)]))
     }
 
-    fn show_labeled(&self, text: &str) -> Result<Shown> {
-        let source = Source::read(text, self)?;
-        Ok(Shown::new(read(source.ids), [("text", source.warnings)]))
+    fn show_labeled(&self, text: &str) -> Result<InspectionInput> {
+        let source = TokenizedLine::read(text, self)?;
+        Ok(InspectionInput::new(read(source.ids), [("text", source.warnings)]))
     }
 
-    fn show_tagged(&self, text: &str) -> Result<Shown> {
+    fn show_tagged(&self, text: &str) -> Result<InspectionInput> {
         let model = &self.config.model;
         if !model.has(StackKind::Transformer) || model.family.d_input().is_some() {
             let problem = "this tagger has no attention over tokens to explain";
@@ -194,8 +196,9 @@ impl Pipeline {
             return self.show_labeled(text);
         }
         let encode = |text: &str| tokenizer.encode_words(text);
-        let Source { ids, warnings, .. } = Source::with(text, self.architecture.max_len, encode)?;
-        Ok(Shown::new(read(ids), [("text", warnings)]))
+        let TokenizedLine { ids, warnings, .. } =
+            TokenizedLine::with(text, self.architecture.max_len, encode)?;
+        Ok(InspectionInput::new(read(ids), [("text", warnings)]))
     }
 
     /// The tokens that the model never generates.
@@ -206,8 +209,8 @@ impl Pipeline {
         })
     }
 
-    fn look(&self, shown: Shown) -> Result<Inspection> {
-        let Shown { example, warnings } = shown;
+    fn look(&self, shown: InspectionInput) -> Result<Inspection> {
+        let InspectionInput { example, warnings } = shown;
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };
@@ -243,7 +246,7 @@ impl Pipeline {
     }
 }
 
-impl Shown {
+impl InspectionInput {
     /// Returns the number of attention weights of the inspection.
     pub fn weights(&self, pipeline: &Pipeline) -> usize {
         let [src, tgt] = self.lens();

@@ -1,12 +1,12 @@
 //! The translations of the sentences of a text, joined to translations of the text.
 
-use attentive_document::Divided;
+use attentive_document::DividedText;
 
 use super::{Alignment, Candidate, Translation, Warning};
 
 /// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if
 /// it has any.
-pub fn ignored_demands(divided: &Divided) -> Option<Warning> {
+pub fn ignored_demands(divided: &DividedText) -> Option<Warning> {
     let is_blank = divided.after().trim().is_empty();
     let what = if is_blank { "blank" } else { "nothing to translate" };
     (divided.sentences().is_empty()).then(|| Warning::of_ignored_demands(what))
@@ -17,7 +17,7 @@ pub fn ignored_demands(divided: &Divided) -> Option<Warning> {
 ///
 /// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The
 /// log-probabilities of tokens include `</s>` only at the end of the last sentence.
-pub fn join(divided: &Divided, found: &[Translation]) -> Translation {
+pub fn join(divided: &DividedText, found: &[Translation]) -> Translation {
     let ranks = found.iter().map(|one| one.hypotheses.len()).max();
     let joined = (0..ranks.unwrap_or(1)).map(|rank| joined(divided, &ranked(found, rank)));
     Translation {
@@ -26,7 +26,7 @@ pub fn join(divided: &Divided, found: &[Translation]) -> Translation {
     }
 }
 
-fn joined(divided: &Divided, ranked: &[&Candidate]) -> Candidate {
+fn joined(divided: &DividedText, ranked: &[&Candidate]) -> Candidate {
     let mut whole = Candidate {
         text: divided.text_of(ranked.iter().map(|one| one.text.as_str())),
         finished: true,
@@ -47,7 +47,7 @@ fn joined(divided: &Divided, ranked: &[&Candidate]) -> Candidate {
 /// Returns the alignments of the translations that [`join`] returns, made of the alignments of the sentences'
 /// translations.
 pub fn join_alignments(
-    divided: &Divided,
+    divided: &DividedText,
     found: &[Translation],
     alignments: &[Vec<Alignment>],
 ) -> Vec<Alignment> {
@@ -60,7 +60,7 @@ pub fn join_alignments(
 }
 
 fn joined_alignment<'a>(
-    divided: &Divided,
+    divided: &DividedText,
     ranked: &[&Candidate],
     alignments: impl Iterator<Item = Option<&'a Alignment>>,
 ) -> Alignment {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn translations_of_sentences_are_joined_rank_by_rank() {
-        let text = Divided::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
+        let text = DividedText::new(" A dog.  Cats!\n😀", Split::Sentences, |_| true);
         let found = [found(&[("x y.", -1.0), ("x.", -3.0)]), found(&[("z!", -0.5)])];
         let whole = join(&text, &found);
         let texts: Vec<&str> = whole.hypotheses.iter().map(|one| &*one.text).collect();
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn words_of_alignments_are_those_of_the_text() {
-        let text = Divided::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
+        let text = DividedText::new("你好。再见 吧！ A b.", Split::Sentences, |_| true);
         let found = ["x y.", "z!", "v w."].map(|text| found(&[(text, -1.0)]));
         let alignments = [
             vec![Alignment(vec![(0, 1)])],
@@ -154,10 +154,12 @@ mod tests {
     #[test]
     fn a_sentence_alone_stays_what_it_is() {
         let one = found(&[("x y", -1.0), ("x", -2.0)]);
-        for text in [Divided::whole(" A b. C\n".into()), Divided::new("A b.", Split::Sentences, |_| true)] {
+        for text in
+            [DividedText::whole(" A b. C\n".into()), DividedText::new("A b.", Split::Sentences, |_| true)]
+        {
             assert_eq!(join(&text, std::slice::from_ref(&one)), one);
         }
-        let blank = Divided::new(" \n", Split::Sentences, |_| true);
+        let blank = DividedText::new(" \n", Split::Sentences, |_| true);
         assert_eq!(join(&blank, &[]).hypotheses[0].text, " \n");
         assert!(blank.sentences().is_empty());
     }

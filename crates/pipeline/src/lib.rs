@@ -40,10 +40,12 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
-pub use glossary::{Codes, Entries, Entry, Format as GlossaryFormat, Glossary, Glossed, Unplaced};
-pub use inspect::{Inspection, Predicted, Shown, Target};
+pub use glossary::{
+    Codes, Entries, Format as GlossaryFormat, Glossary, GlossaryEntry, GlossedText, Unplaced,
+};
+pub use inspect::{Inspection, InspectionInput, InspectionTarget, Predicted};
 pub use prompt::Prompt;
-pub use request::{Demands, Place, Prefix, Request};
+pub use request::{Prefix, Request, SentencePosition, TranslationConstraints};
 pub use rescore::Rescored;
 pub use share::share;
 pub use tag::Tagged;
@@ -51,7 +53,7 @@ pub use text_task::{TextAnswer, TextTask};
 pub use translate::TranslateOptions;
 pub use translation::{Candidate, Translation};
 pub use warning::Warning;
-pub use written::{Alternative, Written};
+pub use written::{Alternative, GeneratedToken};
 
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -60,18 +62,20 @@ use std::sync::{Arc, OnceLock};
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, Unread};
+use attentive_checkpoint::{
+    self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, UnreadWeights,
+};
 use attentive_config::{Config, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
-use attentive_model::engine::profile::{self, Part};
+use attentive_model::engine::profile::{self, ProfileSection};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::{Model, Parameter};
 use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
-use ready::{Form, Ready, decodes};
+use ready::{ModelForm, Ready, decodes};
 
 /// Weights that pipelines may share.
 fn shared<T>(weights: T) -> Arc<OnceLock<T>> {
@@ -152,19 +156,19 @@ impl Pipeline {
         dir: impl AsRef<Path>,
         precision: Option<Precision>,
     ) -> Result<(Self, Provenance)> {
-        profile::time(Part::Loading, || {
+        profile::time(ProfileSection::Loading, || {
             let loaded = checkpoint::load_as(dir.as_ref(), |architecture, weights| {
                 let stored = match &weights {
-                    Unread::Dense(_) => Precision::F32,
-                    Unread::Packed(packed) => packed.precision(),
+                    UnreadWeights::Dense(_) => Precision::F32,
+                    UnreadWeights::Packed(packed) => packed.precision(),
                 };
-                let form = Form::of(architecture, precision, stored)?;
+                let form = ModelForm::of(architecture, precision, stored)?;
                 Ok(match (weights, form) {
-                    (Unread::Packed(packed), _) => Ready::packed(architecture, &packed),
-                    (Unread::Dense(file), Form::Engine(precision)) => {
+                    (UnreadWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
+                    (UnreadWeights::Dense(file), ModelForm::Engine(precision)) => {
                         Ready::Engine(file.engine(architecture, precision)?, None)
                     }
-                    (Unread::Dense(file), Form::Model) => {
+                    (UnreadWeights::Dense(file), ModelForm::Model) => {
                         Ready::Model(checkpoint::build(architecture, file.parameters()?))
                     }
                 })
@@ -184,14 +188,14 @@ impl Pipeline {
             LoadedWeights::Dense(_) => Precision::F32,
             LoadedWeights::Packed(packed) => packed.precision(),
         };
-        let form = Form::of(architecture, precision, stored)?;
+        let form = ModelForm::of(architecture, precision, stored)?;
         let ready = match (loaded.weights, form) {
             (LoadedWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
-            (LoadedWeights::Dense(weights), Form::Engine(precision)) => {
+            (LoadedWeights::Dense(weights), ModelForm::Engine(precision)) => {
                 let engine = Engine::new(architecture, &mut Dense::new(precision, weights));
                 Ready::Engine(engine, None)
             }
-            (LoadedWeights::Dense(weights), Form::Model) => {
+            (LoadedWeights::Dense(weights), ModelForm::Model) => {
                 Ready::Model(checkpoint::build(architecture, weights))
             }
         };

@@ -5,7 +5,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_data::is_control;
 
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A text to continue, encoded for the model. Created by [`Pipeline::prompt`] and
@@ -43,7 +43,7 @@ impl Pipeline {
         self.require(Task::Generate)?;
         let tokenizer = self.tokenizers.tgt();
         let special = tokenizer.special();
-        let controls = Source::controls(text.chars().filter(|&c| is_control(c)).count());
+        let controls = TokenizedLine::controls(text.chars().filter(|&c| is_control(c)).count());
         let text = &text.replace(is_control, " ");
         let read = tokenizer.encode(text)?;
         let unknown = read.iter().filter(|&&id| id == special.unk).count();

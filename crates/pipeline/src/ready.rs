@@ -2,7 +2,7 @@
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{Packed, PackedFile};
+use attentive_checkpoint::{PackedFile, QuantizedWeights};
 use attentive_config::Task;
 use attentive_model::engine::{Engine, Precision};
 use attentive_model::model::Model;
@@ -15,21 +15,21 @@ pub(super) enum Ready {
 }
 
 impl Ready {
-    pub(super) fn packed(architecture: &Architecture, mut packed: &Packed) -> Self {
+    pub(super) fn packed(architecture: &Architecture, mut packed: &QuantizedWeights) -> Self {
         let file = packed.file();
         Self::Engine(Engine::new(architecture, &mut packed), Some(file))
     }
 }
 
 /// The form in which weights compute.
-pub(super) enum Form {
+pub(super) enum ModelForm {
     /// For models that decode.
     Engine(Precision),
     /// For the others.
     Model,
 }
 
-impl Form {
+impl ModelForm {
     /// The form for weights in the precision `stored`, if `precision` is wanted.
     pub(super) fn of(
         architecture: &Architecture,

@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 use attentive_kernels::threads::Threads;
 
 use super::Warning;
-use super::requirements::{ReadDemands, Reader, Requirements};
-use super::source::Source;
+use super::requirements::{ConstraintReader, ParsedConstraints, Requirements};
+use super::source::TokenizedLine;
 
 /// A line to translate and the constraints on its translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,21 +16,21 @@ pub struct Request {
     /// The line.
     pub src: String,
     /// The constraints on the translation. Lines may share them: they are read once for all of these lines.
-    pub demands: Arc<Demands>,
+    pub demands: Arc<TranslationConstraints>,
     /// The position of the sentence, if it is not on the line that follows the previous request's.
-    pub place: Option<Place>,
+    pub place: Option<SentencePosition>,
 }
 
 /// The position of a sentence. Warnings name its line, and its random numbers depend on both numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SentencePosition {
     /// The number of the line, or of the text, counted from 1.
     pub line: usize,
     /// The number of the sentence in the line, counted from 0.
     pub sentence: usize,
 }
 
-impl Place {
+impl SentencePosition {
     /// The stream of random numbers: the line's own for its first sentence, and others for the sentences
     /// after it.
     pub(super) fn stream(self) -> u64 {
@@ -47,7 +47,7 @@ impl From<String> for Request {
 
 /// Constraints on a translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Demands {
+pub struct TranslationConstraints {
     /// The beginning of the translation.
     pub prefix: Prefix,
     /// Phrases that the translation must contain, each as whole words. Each is split into tokens on its own,
@@ -55,7 +55,7 @@ pub struct Demands {
     pub phrases: Vec<String>,
 }
 
-impl Demands {
+impl TranslationConstraints {
     /// Returns true if there are no constraints.
     pub fn is_blank(&self) -> bool {
         let mut phrases = self.phrases.iter();
@@ -94,20 +94,20 @@ impl Prefix {
 
 /// A line in the representation that the search uses.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) source: Source,
+pub(super) struct PreparedRequest {
+    pub(super) source: TokenizedLine,
     pub(super) required: Arc<Requirements>,
-    pub(super) place: Place,
+    pub(super) place: SentencePosition,
 }
 
-impl Job {
+impl PreparedRequest {
     /// A job without constraints for line number `line`.
-    pub(super) fn of_line(line: usize, source: Source) -> Self {
-        let place = Place { line, sentence: 0 };
+    pub(super) fn of_line(line: usize, source: TokenizedLine) -> Self {
+        let place = SentencePosition { line, sentence: 0 };
         Self::at(place, source)
     }
 
-    fn at(place: Place, source: Source) -> Self {
+    fn at(place: SentencePosition, source: TokenizedLine) -> Self {
         Self { source, required: Arc::default(), place }
     }
 }
@@ -118,9 +118,13 @@ impl Job {
 /// # Errors
 /// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the
 /// first line that has them.
-pub(super) fn jobs(reader: &Reader<'_>, first_line: usize, requests: &[Request]) -> Result<Vec<Job>> {
-    let mut numbers: HashMap<*const Demands, usize> = HashMap::new();
-    let mut distinct: Vec<&Demands> = Vec::new();
+pub(super) fn jobs(
+    reader: &ConstraintReader<'_>,
+    first_line: usize,
+    requests: &[Request],
+) -> Result<Vec<PreparedRequest>> {
+    let mut numbers: HashMap<*const TranslationConstraints, usize> = HashMap::new();
+    let mut distinct: Vec<&TranslationConstraints> = Vec::new();
     let mut of_requests = Vec::with_capacity(requests.len());
     for Request { demands, .. } in requests {
         let known = numbers.entry(Arc::as_ptr(demands));
@@ -134,17 +138,22 @@ pub(super) fn jobs(reader: &Reader<'_>, first_line: usize, requests: &[Request])
     let read = threads.map(distinct, |one| reader.read(one));
     let numbered = (first_line..).zip(requests.iter().zip(of_requests));
     let jobs = threads.map(numbered, |(line, (request, number))| {
-        let place = request.place.unwrap_or(Place { line, sentence: 0 });
+        let place = request.place.unwrap_or(SentencePosition { line, sentence: 0 });
         job(reader, place, request, &read[number])
     });
     jobs.into_iter().collect()
 }
 
 /// The job of the request at `place`, whose constraints are `read`.
-fn job(reader: &Reader<'_>, place: Place, request: &Request, read: &ReadDemands) -> Result<Job> {
+fn job(
+    reader: &ConstraintReader<'_>,
+    place: SentencePosition,
+    request: &Request,
+    read: &ParsedConstraints,
+) -> Result<PreparedRequest> {
     let line = place.line;
-    let source = Source::read(&request.src, reader.pipeline)?.on_line(line);
-    let mut job = Job::at(place, source);
+    let source = TokenizedLine::read(&request.src, reader.pipeline)?.on_line(line);
+    let mut job = PreparedRequest::at(place, source);
     let Some(required) = read else {
         return Ok(job);
     };

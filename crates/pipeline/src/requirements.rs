@@ -10,8 +10,8 @@ use attentive_base::error::{Error, Result};
 use attentive_decode::{Phrase, SearchOptions};
 use attentive_text::{Tokenizer, is_in_word};
 
-use super::request::{Demands, Prefix};
-use super::source::Source;
+use super::request::{Prefix, TranslationConstraints};
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The constraints on the translations of lines, as tokens.
@@ -28,16 +28,16 @@ pub(super) struct Requirements {
 }
 
 /// Constraints as tokens; `None` if there are none.
-pub(super) type ReadDemands = Option<Result<Arc<Requirements>, Unmeetable>>;
+pub(super) type ParsedConstraints = Option<Result<Arc<Requirements>, ImpossibleConstraint>>;
 
 /// The reason why no translation can meet a constraint.
 #[derive(Debug)]
-pub(super) struct Unmeetable {
+pub(super) struct ImpossibleConstraint {
     problem: String,
     hint: String,
 }
 
-impl Unmeetable {
+impl ImpossibleConstraint {
     fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { problem: problem.into(), hint: hint.into() }
     }
@@ -54,7 +54,7 @@ impl Unmeetable {
 }
 
 /// Reads constraints for a pipeline.
-pub(super) struct Reader<'a> {
+pub(super) struct ConstraintReader<'a> {
     pub(super) pipeline: &'a Pipeline,
     contract: &'a TokenContract,
     pub(super) search: &'a SearchOptions,
@@ -62,7 +62,7 @@ pub(super) struct Reader<'a> {
     never: HashSet<TokenId>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConstraintReader<'a> {
     pub(super) fn new(
         pipeline: &'a Pipeline,
         contract: &'a TokenContract,
@@ -72,11 +72,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `demands` as tokens.
-    pub(super) fn read(&self, demands: &Demands) -> ReadDemands {
+    pub(super) fn read(&self, demands: &TranslationConstraints) -> ParsedConstraints {
         (!demands.is_blank()).then(|| self.requirements(demands).map(Arc::new))
     }
 
-    fn requirements(&self, demands: &Demands) -> Result<Requirements, Unmeetable> {
+    fn requirements(&self, demands: &TranslationConstraints) -> Result<Requirements, ImpossibleConstraint> {
         let mut controls = 0;
         let mut required = Requirements {
             prefix: match &demands.prefix {
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
                 Err(wrong) => required.warnings.push(wrong.left_out()),
             }
         }
-        required.warnings.extend(Source::controls(controls));
+        required.warnings.extend(TokenizedLine::controls(controls));
         required.needed = self.needed(&required);
         Ok(required)
     }
@@ -108,14 +108,14 @@ impl<'a> Reader<'a> {
         what: &str,
         text: &str,
         controls: &mut usize,
-    ) -> Result<Vec<TokenId>, Unmeetable> {
+    ) -> Result<Vec<TokenId>, ImpossibleConstraint> {
         let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
-        let unreadable = |error: Error| Unmeetable::new(error.to_string(), "use another text");
-        let (ids, found) = Source::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
+        let unreadable = |error: Error| ImpossibleConstraint::new(error.to_string(), "use another text");
+        let (ids, found) = TokenizedLine::encoded(text, |text| tokenizer.encode(text)).map_err(unreadable)?;
         *controls += found;
         if ids.contains(&tokenizer.special().unk) {
             let text = shortened(text.trim());
-            return Err(Unmeetable::new(
+            return Err(ImpossibleConstraint::new(
                 format!("the {what} `{text}` cannot be written with the model's target vocabulary"),
                 "use words and characters of the training data",
             ));
@@ -125,15 +125,15 @@ impl<'a> Reader<'a> {
     }
 
     /// The `tokens` of a prefix, unchanged.
-    fn exactly(&self, tokens: &[String]) -> Result<Vec<TokenId>, Unmeetable> {
+    fn exactly(&self, tokens: &[String]) -> Result<Vec<TokenId>, ImpossibleConstraint> {
         let tokenizer: &Tokenizer = self.pipeline.tokenizers().tgt();
         let ids = tokenizer.ids(tokens).map_err(|error| {
             let problem = format!("the prefix cannot be written: {error}");
-            Unmeetable::new(problem, error.hint().unwrap_or_default())
+            ImpossibleConstraint::new(problem, error.hint().unwrap_or_default())
         })?;
         if let Some(place) = ids.iter().position(|&id| id == self.contract.end) {
             let token = &tokens[place];
-            return Err(Unmeetable::new(
+            return Err(ImpossibleConstraint::new(
                 format!("the prefix contains `{token}`, which ends a translation"),
                 "leave it out: what follows a prefix decides where the translation ends",
             ));
@@ -143,13 +143,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses a constraint, described by `what`, with a token that is never generated.
-    fn check_generated(&self, ids: &[TokenId], what: impl Fn() -> String) -> Result<(), Unmeetable> {
+    fn check_generated(
+        &self,
+        ids: &[TokenId],
+        what: impl Fn() -> String,
+    ) -> Result<(), ImpossibleConstraint> {
         let Some(id) = ids.iter().find(|id| self.never.contains(id)) else {
             return Ok(());
         };
         let token = self.pipeline.tokenizers().tgt().token(*id);
         let (what, token) = (what(), token.unwrap_or_default());
-        Err(Unmeetable::new(
+        Err(ImpossibleConstraint::new(
             format!("the {what} contains `{token}`, which the model never generates"),
             "`model.suppress_tokens` lists such tokens",
         ))
@@ -175,12 +179,12 @@ impl<'a> Reader<'a> {
     /// and a warning if there is none for the phrases.
     ///
     /// # Errors
-    /// [`Unmeetable`] for a prefix that is too long.
+    /// [`ImpossibleConstraint`] for a prefix that is too long.
     pub(super) fn within_room(
         &self,
         src_len: usize,
         required: &Arc<Requirements>,
-    ) -> Result<(Arc<Requirements>, Option<Warning>), Unmeetable> {
+    ) -> Result<(Arc<Requirements>, Option<Warning>), ImpossibleConstraint> {
         let room = self.room(src_len);
         let (given, needed) = (required.prefix.len(), required.needed);
         let of_line =
@@ -189,7 +193,7 @@ impl<'a> Reader<'a> {
                     the limit";
         if given > room {
             let problem = format!("the prefix is too long: it has {}, but {of_line}", count(given, "token"));
-            return Err(Unmeetable::new(problem, hint));
+            return Err(ImpossibleConstraint::new(problem, hint));
         }
         if given + needed <= room {
             return Ok((Arc::clone(required), None));
@@ -198,7 +202,7 @@ impl<'a> Reader<'a> {
         let needed = count(needed, "token");
         let problem = format!("the phrases are too long: they have {needed}{after}, but {of_line}");
         let prefix = Requirements { prefix: required.prefix.clone(), ..Requirements::default() };
-        Ok((Arc::new(prefix), Some(Unmeetable::new(problem, hint).left_out())))
+        Ok((Arc::new(prefix), Some(ImpossibleConstraint::new(problem, hint).left_out())))
     }
 
     /// The maximum number of tokens, before `</s>`, that constraints on the translation of a source of

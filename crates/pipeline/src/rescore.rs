@@ -9,7 +9,7 @@ use attentive_model::model::Model;
 use attentive_model::nn::Pass;
 
 use super::batches::batches;
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The probability of a given translation.
@@ -83,9 +83,11 @@ impl Pipeline {
         tgt: &[L],
         first: Option<TokenId>,
     ) -> Result<(Vec<Rescored>, Vec<Example>)> {
-        let src = Source::read_all(first_line, src, |line| Source::read(line, self))?;
+        let src = TokenizedLine::read_all(first_line, src, |line| TokenizedLine::read(line, self))?;
         let tokenizer = self.tokenizers.tgt();
-        let tgt = Source::read_all(first_line, tgt, |line| Source::text(line, tokenizer, usize::MAX))?;
+        let tgt = TokenizedLine::read_all(first_line, tgt, |line| {
+            TokenizedLine::text(line, tokenizer, usize::MAX)
+        })?;
         let mut results: Vec<Rescored> = Vec::with_capacity(src.len());
         let mut examples = Vec::new();
         for (number, (src, tgt)) in src.into_iter().zip(tgt).enumerate() {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::profile::{self, Part, Start};
+use attentive_model::engine::profile::{self, ProfileSection, Start};
 
 /// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, of
 /// which this is one, with the items that it takes, and returns their results in that order. Kernels that it
@@ -19,7 +19,7 @@ pub fn share<T, R: Send>(
 ) -> Vec<R> {
     let mut items = items;
     if workers < 2 {
-        return profile::time(Part::Search, || work(&mut items));
+        return profile::time(ProfileSection::Search, || work(&mut items));
     }
     let queue = Mutex::new(items.enumerate());
     let run = |start: Start| {

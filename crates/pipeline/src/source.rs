@@ -12,7 +12,7 @@ use super::{Pipeline, Warning};
 
 /// A line as token ids.
 #[derive(Debug, Default)]
-pub(super) struct Source {
+pub(super) struct TokenizedLine {
     /// A source with the special tokens around it, or a plain text; empty for a blank line.
     pub(super) ids: Vec<TokenId>,
     /// Problems with the line.
@@ -23,7 +23,7 @@ pub(super) struct Source {
     pub(super) kept: String,
 }
 
-impl Source {
+impl TokenizedLine {
     /// The tokens `ids`, unchanged.
     pub(super) fn of(ids: Vec<TokenId>) -> Self {
         Self { ids, ..Self::default() }
@@ -59,7 +59,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Calls [`Source::read`] for each of `lines`, in parallel; the first line has the number `first_line`.
+    /// Calls [`TokenizedLine::read`] for each of `lines`, in parallel; the first line has the number
+    /// `first_line`.
     pub(super) fn read_all<L: AsRef<str> + Sync>(
         first_line: usize,
         lines: &[L],
@@ -70,7 +71,7 @@ impl Source {
         all.into_iter().collect()
     }
 
-    /// Calls [`Source::with`] with the tokens of `tokenizer`.
+    /// Calls [`TokenizedLine::with`] with the tokens of `tokenizer`.
     pub(super) fn text(line: &str, tokenizer: &Tokenizer, room: usize) -> Result<Self> {
         Self::with(line, room, |text| tokenizer.encode(text))
     }
@@ -116,7 +117,7 @@ impl Source {
         self
     }
 
-    /// [`Source::with`] without limits.
+    /// [`TokenizedLine::with`] without limits.
     pub(super) fn whole(line: &str, encode: impl FnOnce(&str) -> Result<Vec<TokenId>>) -> Result<Self> {
         let (ids, controls) = Self::encoded(line, encode)?;
         let warnings = Self::controls(controls).into_iter().collect();

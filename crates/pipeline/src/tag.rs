@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::batches::batches;
 use super::classify::ranked_labels;
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A tagged sequence.
@@ -109,7 +109,7 @@ impl Pipeline {
             whole.unknown += piece.unknown;
         }
         let controls = text.chars().filter(|&c| is_control(c)).count();
-        let warnings = Source::controls(controls).into_iter();
+        let warnings = TokenizedLine::controls(controls).into_iter();
         let too_long = if self.tokenizers.src().in_pieces() {
             in_parts.then_some(parted)
         } else {
@@ -124,7 +124,7 @@ impl Pipeline {
     fn read_tokens(&self, line: usize, text: &str) -> Result<(Tagged, Vec<TokenId>)> {
         let tokenizer = self.tokenizers.src();
         let mut tokens = Vec::new();
-        let source = Source::whole(text, |text| {
+        let source = TokenizedLine::whole(text, |text| {
             tokens = text.split_whitespace().map(str::to_owned).collect();
             tokenizer.encode_words(text)
         })?;
@@ -133,7 +133,7 @@ impl Pipeline {
     }
 
     /// A line of these `tokens` before tagging.
-    fn untagged(&self, tokens: Vec<String>, read: &Source) -> Tagged {
+    fn untagged(&self, tokens: Vec<String>, read: &TokenizedLine) -> Tagged {
         let unk = self.tokenizers.src().special().unk;
         Tagged {
             tokens: Some(tokens),

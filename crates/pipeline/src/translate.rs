@@ -6,15 +6,17 @@ use std::sync::atomic::Ordering;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::{DecodeConfig, MAX_BEAM_WIDTH, Task};
-use attentive_decode::{Capacity, Hypothesis, SearchOptions, Sentence, Setting, Strategy, search};
+use attentive_decode::{
+    Capacity, Hypothesis, SearchContext, SearchOptions, SourceSentence, Strategy, search,
+};
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::profile::{self, Part};
+use attentive_model::engine::profile::{self, ProfileSection};
 
 use super::batches::SEARCH_POSITIONS;
-use super::request::{Job, Request, jobs};
-use super::requirements::{Reader, Requirements, shortened};
+use super::request::{PreparedRequest, Request, jobs};
+use super::requirements::{ConstraintReader, Requirements, shortened};
 use super::share::share;
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::translation::{Candidate, Translation};
 use super::{Pipeline, Warning};
 
@@ -101,11 +103,11 @@ impl Pipeline {
     ) -> Result<Vec<Translation>> {
         self.check(&options.search)?;
         check_batch_size(options)?;
-        let sources = profile::time(Part::Tokenization, || {
-            Source::read_all(first_line, lines, |line| Source::read(line, self))
+        let sources = profile::time(ProfileSection::Tokenization, || {
+            TokenizedLine::read_all(first_line, lines, |line| TokenizedLine::read(line, self))
         })?;
         let numbered = (first_line..).zip(sources);
-        let jobs = numbered.map(|(line, source)| Job::of_line(line, source));
+        let jobs = numbered.map(|(line, source)| PreparedRequest::of_line(line, source));
         self.translate_jobs(jobs.collect(), options)
     }
 
@@ -163,7 +165,7 @@ impl Pipeline {
         first_line: usize,
         requests: &[Request],
         search: &SearchOptions,
-    ) -> Result<Vec<Job>> {
+    ) -> Result<Vec<PreparedRequest>> {
         self.check(search)?;
         let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
         if search.strategy.samples() && requests.iter().any(has_phrases) {
@@ -173,8 +175,8 @@ impl Pipeline {
             ));
         }
         let contract = self.contract()?;
-        let reader = Reader::new(self, &contract, search);
-        profile::time(Part::Tokenization, || jobs(&reader, first_line, requests))
+        let reader = ConstraintReader::new(self, &contract, search);
+        profile::time(ProfileSection::Tokenization, || jobs(&reader, first_line, requests))
     }
 
     /// Refuses options that this model does not support.
@@ -187,11 +189,15 @@ impl Pipeline {
         Ok(())
     }
 
-    fn translate_jobs(&self, jobs: Vec<Job>, options: &TranslateOptions) -> Result<Vec<Translation>> {
+    fn translate_jobs(
+        &self,
+        jobs: Vec<PreparedRequest>,
+        options: &TranslateOptions,
+    ) -> Result<Vec<Translation>> {
         let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
         let sentence = |line: usize| {
-            let Job { source, required, place } = &jobs[line];
-            Sentence {
+            let PreparedRequest { source, required, place } = &jobs[line];
+            SourceSentence {
                 src: source.ids.clone(),
                 prefix: required.prefix.clone(),
                 constraints: required.constraints.clone(),
@@ -214,7 +220,7 @@ impl Pipeline {
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let read = |(job, hypotheses): (Job, Option<Vec<Hypothesis>>)| match hypotheses {
+        let read = |(job, hypotheses): (PreparedRequest, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => {
                 let line = job.place.line;
                 let translation = self.translation(job, found, &options.search)?;
@@ -222,7 +228,7 @@ impl Pipeline {
             }
             None => Ok(Translation::blank(job.source)),
         };
-        profile::time(Part::Detokenization, || {
+        profile::time(ProfileSection::Detokenization, || {
             let lines = Threads::current().map(jobs.into_iter().zip(found), read);
             lines.into_iter().collect()
         })
@@ -234,11 +240,11 @@ impl Pipeline {
     /// [`Error::Data`] if it found none.
     pub(super) fn translation(
         &self,
-        job: Job,
+        job: PreparedRequest,
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let Job { source, required, place } = job;
+        let PreparedRequest { source, required, place } = job;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
         let lacking = unmet.iter().map(|&number| lacks(&required.phrases[number]));
         let unk = self.tokenizers.tgt().special().unk;
@@ -260,7 +266,7 @@ impl Pipeline {
     fn widened(
         &self,
         mut results: Vec<Vec<Hypothesis>>,
-        sentence: impl Fn(usize) -> Sentence + Sync + Send,
+        sentence: impl Fn(usize) -> SourceSentence + Sync + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         /// A beam so many times as wide has hardly any other text.
@@ -309,7 +315,7 @@ impl Pipeline {
     /// The search results for each of `sentences`, in order.
     pub(super) fn search(
         &self,
-        sentences: impl ExactSizeIterator<Item = Sentence> + Send,
+        sentences: impl ExactSizeIterator<Item = SourceSentence> + Send,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         // A device takes all sentences at once.
@@ -320,7 +326,7 @@ impl Pipeline {
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
-        let with = Setting { contract: &contract, options: options.search.all_candidates(), capacity };
+        let with = SearchContext { contract: &contract, options: options.search.all_candidates(), capacity };
         let count = |_: &Vec<Hypothesis>| {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };

@@ -6,7 +6,7 @@ use attentive_base::batch::TokenId;
 use attentive_decode::Hypothesis;
 
 use super::Warning;
-use super::source::Source;
+use super::source::TokenizedLine;
 
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Translation {
 
 impl Translation {
     /// The translation of a line without tokens: nothing, or what is kept of it.
-    pub(super) fn blank(source: Source) -> Self {
+    pub(super) fn blank(source: TokenizedLine) -> Self {
         let kept = Candidate { text: source.kept, ..Candidate::default() };
         Self { hypotheses: vec![kept], warnings: source.warnings }
     }

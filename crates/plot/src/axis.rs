@@ -124,20 +124,20 @@ impl Domain {
     }
 
     /// Maps the domain to a range of pixels.
-    pub(super) fn between(self, from: f64, to: f64) -> Span {
-        Span { domain: self, from, to }
+    pub(super) fn between(self, from: f64, to: f64) -> PixelScale {
+        PixelScale { domain: self, from, to }
     }
 }
 
 /// A domain mapped to a range of pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Span {
+pub(super) struct PixelScale {
     domain: Domain,
     from: f64,
     to: f64,
 }
 
-impl Span {
+impl PixelScale {
     /// The pixel of `value`, if it can be shown; it may lie outside the range.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let Domain { low, high, .. } = self.domain;

@@ -3,7 +3,7 @@
 use super::area::Area;
 use super::axis::Axis;
 use super::color;
-use super::frame::{Frame, FramePlan, Grid, Origin};
+use super::frame::{Frame, FramePlan, Grid, VerticalOrigin};
 use super::series::Series;
 use super::svg::{Anchor, Stroke, Svg, TextStyle};
 use super::text;
@@ -61,7 +61,7 @@ impl BarChart {
             title: &self.title,
             x: (&self.groups, self.groups.domain([].into_iter(), 0.0)),
             y: (&y, y.domain([].into_iter(), 0.0)),
-            origin: Origin::Bottom,
+            origin: VerticalOrigin::Bottom,
             grid: Grid::Values,
         };
         let frame = plan.draw(svg, outer);

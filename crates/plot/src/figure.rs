@@ -211,12 +211,12 @@ fn line_height(content: &str, size: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Matrix};
+    use crate::{Axis, HeatMapData};
 
     #[test]
     fn an_empty_figure_is_valid() {
         let empty = LineChart::new("", Axis::linear(""), Axis::logarithmic(""));
-        let nothing = HeatMap::new("", Axis::whole(""), Axis::whole(""), Matrix::new(vec![], 0));
+        let nothing = HeatMap::new("", Axis::whole(""), Axis::whole(""), HeatMapData::new(vec![], 0));
         let svg = Figure::new("")
             .row("", 100.0, [Panel::from(empty), nothing.into()])
             .row::<Panel>("", 10.0, [])

@@ -1,7 +1,7 @@
 //! The frame of a chart: title, axes, ticks, labels, grid.
 
 use super::area::Area;
-use super::axis::{Axis, Domain, Span};
+use super::axis::{Axis, Domain, PixelScale};
 use super::color;
 use super::svg::{Anchor, Stroke, Svg, TextStyle};
 use super::text;
@@ -23,7 +23,7 @@ const MOST_NAME: f64 = 130.0;
 
 /// The position of row 0, or of the least value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum VerticalOrigin {
     Bottom,
     Top,
 }
@@ -43,7 +43,7 @@ pub(super) struct FramePlan<'a> {
     pub(super) title: &'a str,
     pub(super) x: (&'a Axis, Domain),
     pub(super) y: (&'a Axis, Domain),
-    pub(super) origin: Origin,
+    pub(super) origin: VerticalOrigin,
     pub(super) grid: Grid,
 }
 
@@ -51,8 +51,8 @@ pub(super) struct FramePlan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) area: Area,
-    pub(super) x: Span,
-    pub(super) y: Span,
+    pub(super) x: PixelScale,
+    pub(super) y: PixelScale,
 }
 
 /// Layout of the labels under a chart.
@@ -84,8 +84,8 @@ impl FramePlan<'_> {
         let bottom = GAP + under + label_room(x_axis);
         let area = outer.inside(left, top, RIGHT, bottom);
         let (y_from, y_to) = match self.origin {
-            Origin::Bottom => (area.bottom(), area.y),
-            Origin::Top => (area.y, area.bottom()),
+            VerticalOrigin::Bottom => (area.bottom(), area.y),
+            VerticalOrigin::Top => (area.y, area.bottom()),
         };
         let frame =
             Frame { area, x: x_domain.between(area.x, area.right()), y: y_domain.between(y_from, y_to) };

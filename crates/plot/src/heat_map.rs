@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::area::Area;
 use super::axis::Axis;
 use super::color;
-use super::frame::{FramePlan, Grid, Origin};
-use super::svg::{Anchor, Number, Stroke, Svg, TextStyle};
+use super::frame::{FramePlan, Grid, VerticalOrigin};
+use super::svg::{Anchor, Stroke, Svg, SvgNumber, TextStyle};
 use super::text;
 use super::ticks::{self, Steps, Tick};
 
@@ -18,12 +18,12 @@ const BAR: f64 = 10.0;
 
 /// A matrix of numbers; NaN and infinite ones count as missing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matrix {
+pub struct HeatMapData {
     values: Vec<f32>,
     columns: usize,
 }
 
-impl Matrix {
+impl HeatMapData {
     /// Splits `values` into rows of `columns` numbers; an incomplete last row is dropped.
     pub fn new(mut values: Vec<f32>, columns: usize) -> Self {
         let columns = columns.max(1);
@@ -42,13 +42,13 @@ pub struct HeatMap {
     title: String,
     columns: Axis,
     rows: Axis,
-    matrix: Matrix,
+    matrix: HeatMapData,
     range: (f64, f64),
 }
 
 impl HeatMap {
     /// Shows `matrix` in colors from dark (least number) to light (largest number).
-    pub fn new(title: impl Into<String>, columns: Axis, rows: Axis, matrix: Matrix) -> Self {
+    pub fn new(title: impl Into<String>, columns: Axis, rows: Axis, matrix: HeatMapData) -> Self {
         let finite = matrix.values.iter().filter(|value| value.is_finite());
         let range = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (low.min(value.into()), high.max(value.into()))
@@ -75,7 +75,7 @@ impl HeatMap {
             title: &self.title,
             x: (&self.columns, self.columns.domain(extent(self.matrix.columns), 0.0)),
             y: (&self.rows, self.rows.domain(extent(self.matrix.rows()), 0.0)),
-            origin: Origin::Top,
+            origin: VerticalOrigin::Top,
             grid: Grid::None,
         };
         let area = plan.draw(svg, outer.inside(0.0, 0.0, bar_room, 0.0)).area;
@@ -92,7 +92,7 @@ impl HeatMap {
         }
         let step = 1.0 / (LEVELS - 1) as f32;
         let column = (0..LEVELS).rev().map(|level| level as f32 * step).collect();
-        draw_cells(svg, bar, &Matrix::new(column, 1), (0.0, 1.0));
+        draw_cells(svg, bar, &HeatMapData::new(column, 1), (0.0, 1.0));
         svg.outline(bar, color::QUIET);
         for Tick { value, label } in ticks {
             let y = bar.bottom() - (value - low) / (high - low) * bar.height;
@@ -107,7 +107,7 @@ impl HeatMap {
 
 /// Draws the cells of `matrix`, stretched over `area`: one path per color, with adjacent cells of a row as
 /// one stroke.
-fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
+fn draw_cells(svg: &mut Svg, area: Area, matrix: &HeatMapData, range: (f64, f64)) {
     let mut paths: Vec<Path> = vec![Path::default(); LEVELS + 1];
     for (y, row) in matrix.values.chunks_exact(matrix.columns).enumerate() {
         let mut x = 0;
@@ -122,8 +122,8 @@ fn draw_cells(svg: &mut Svg, area: Area, matrix: &Matrix, range: (f64, f64)) {
     svg.line(format_args!(
         "<g transform=\"translate({} {}) scale({:.6} {:.6}) translate(0 .5)\" fill=\"none\" \
          stroke-width=\"1\" shape-rendering=\"crispEdges\">",
-        Number(area.x),
-        Number(area.y),
+        SvgNumber(area.x),
+        SvgNumber(area.y),
         area.width / width,
         area.height / height
     ));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn adjacent_cells_of_one_color_are_one_stroke() {
-        let matrix = Matrix::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
+        let matrix = HeatMapData::new(vec![0.0, 0.0, 1.0, 1.0, 0.0, f32::NAN, 9.0], 3);
         assert_eq!(matrix.rows(), 2);
         let mut svg = Svg::new(10.0, 10.0, "", Theme::Light);
         let area = Area { x: 0.0, y: 0.0, width: 30.0, height: 20.0 };

@@ -35,7 +35,7 @@ pub use axis::Axis;
 pub use bar_chart::BarChart;
 pub use color::Theme;
 pub use figure::{Figure, Panel};
-pub use heat_map::{HeatMap, Matrix};
+pub use heat_map::{HeatMap, HeatMapData};
 pub use line_chart::LineChart;
 pub use series::Series;
 pub use thin::thin;

@@ -3,7 +3,7 @@
 use super::area::Area;
 use super::axis::Axis;
 use super::color;
-use super::frame::{Frame, FramePlan, Grid, Origin};
+use super::frame::{Frame, FramePlan, Grid, VerticalOrigin};
 use super::series::Series;
 use super::svg::{Stroke, Svg};
 
@@ -56,7 +56,7 @@ impl LineChart {
             title: &self.title,
             x: (&self.x, x),
             y: (&self.y, y),
-            origin: Origin::Bottom,
+            origin: VerticalOrigin::Bottom,
             grid: Grid::Lines,
         };
         let frame = plan.draw(svg, outer);

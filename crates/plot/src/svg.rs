@@ -15,9 +15,9 @@ pub(super) struct Svg {
 
 /// A coordinate or length: at most two decimals, without trailing zeros.
 #[derive(Clone, Copy)]
-pub(super) struct Number(pub(super) f64);
+pub(super) struct SvgNumber(pub(super) f64);
 
-impl Display for Number {
+impl Display for SvgNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rounded = (self.0 * 100.0).round() / 100.0;
         // Avoids the minus sign of negative zero.
@@ -60,21 +60,21 @@ pub(super) struct TextStyle {
     pub(super) anchor: Anchor,
     pub(super) size: f64,
     pub(super) color: &'static str,
-    pub(super) weight: Weight,
+    pub(super) weight: FontWeight,
     /// Rotation in degrees, clockwise, around the text's coordinates.
     pub(super) turn: f64,
 }
 
 /// Font weight and color of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum FontWeight {
     Normal,
     Strong,
 }
 
 impl TextStyle {
     pub(super) const fn plain(anchor: Anchor) -> Self {
-        Self { anchor, size: text::SIZE, color: color::TEXT, weight: Weight::Normal, turn: 0.0 }
+        Self { anchor, size: text::SIZE, color: color::TEXT, weight: FontWeight::Normal, turn: 0.0 }
     }
 
     pub(super) const fn quiet(self) -> Self {
@@ -82,7 +82,7 @@ impl TextStyle {
     }
 
     pub(super) const fn strong(self, size: f64) -> Self {
-        Self { size, weight: Weight::Strong, ..self }
+        Self { size, weight: FontWeight::Strong, ..self }
     }
 
     pub(super) const fn turned(self, turn: f64) -> Self {
@@ -93,7 +93,7 @@ impl TextStyle {
 impl Svg {
     /// An empty picture with an accessible `title`.
     pub(super) fn new(width: f64, height: f64, title: &str, theme: Theme) -> Self {
-        let (w, h) = (Number(width), Number(height));
+        let (w, h) = (SvgNumber(width), SvgNumber(height));
         let (title, paper) = (Escaped(title), theme.shade(color::PAPER));
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" \
@@ -120,17 +120,17 @@ impl Svg {
             Anchor::End => " text-anchor=\"end\"",
         };
         let weight = match weight {
-            Weight::Normal => "",
-            Weight::Strong => " font-weight=\"600\"",
+            FontWeight::Normal => "",
+            FontWeight::Strong => " font-weight=\"600\"",
         };
-        let (x, y, color) = (Number(x), Number(y), self.theme.shade(color));
+        let (x, y, color) = (SvgNumber(x), SvgNumber(y), self.theme.shade(color));
         let turn = match turn {
             0.0 => String::new(),
-            turn => format!(" transform=\"rotate({} {x} {y})\"", Number(turn)),
+            turn => format!(" transform=\"rotate({} {x} {y})\"", SvgNumber(turn)),
         };
         self.line(format_args!(
             "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{color}\"{anchor}{weight}{turn}>{}</text>",
-            Number(size),
+            SvgNumber(size),
             Escaped(content)
         ));
     }
@@ -141,10 +141,10 @@ impl Svg {
         let fill = self.theme.shade(fill);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
-            Number(x),
-            Number(y),
-            Number(width),
-            Number(height)
+            SvgNumber(x),
+            SvgNumber(y),
+            SvgNumber(width),
+            SvgNumber(height)
         ));
     }
 
@@ -154,10 +154,10 @@ impl Svg {
         let color = self.theme.shade(color);
         self.line(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{color}\"/>",
-            Number(x),
-            Number(y),
-            Number(width),
-            Number(height)
+            SvgNumber(x),
+            SvgNumber(y),
+            SvgNumber(width),
+            SvgNumber(height)
         ));
     }
 
@@ -172,19 +172,19 @@ impl Svg {
         for (x, y) in points {
             let blank = if list.is_empty() { "" } else { " " };
             // Writing to a string cannot fail.
-            let _ = write!(list, "{blank}{},{}", Number(*x), Number(*y));
+            let _ = write!(list, "{blank}{},{}", SvgNumber(*x), SvgNumber(*y));
         }
         let Stroke { color, width, opacity, dashes } = stroke;
         let color = self.theme.shade(color);
         let dashes = dashes.map_or(String::new(), |d| format!(" stroke-dasharray=\"{d}\""));
         let opacity = match *opacity {
             1.0 => String::new(),
-            opacity => format!(" stroke-opacity=\"{}\"", Number(opacity)),
+            opacity => format!(" stroke-opacity=\"{}\"", SvgNumber(opacity)),
         };
         self.line(format_args!(
             "<polyline points=\"{list}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\" \
              stroke-linejoin=\"round\"{opacity}{dashes}/>",
-            Number(*width)
+            SvgNumber(*width)
         ));
     }
 
@@ -192,10 +192,10 @@ impl Svg {
         let color = self.theme.shade(stroke.color);
         self.line(format_args!(
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\"/>",
-            Number(x),
-            Number(y),
-            Number(radius),
-            Number(stroke.width)
+            SvgNumber(x),
+            SvgNumber(y),
+            SvgNumber(radius),
+            SvgNumber(stroke.width)
         ));
     }
 
@@ -204,15 +204,15 @@ impl Svg {
         let fill = self.theme.shade(fill);
         self.line(format_args!(
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>",
-            Number(x),
-            Number(y),
-            Number(radius)
+            SvgNumber(x),
+            SvgNumber(y),
+            SvgNumber(radius)
         ));
     }
 
     /// Clips everything drawn by `draw` to `area`; coordinates remain relative to the picture.
     pub(super) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
-        let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(Number);
+        let [x, y, w, h] = [area.x, area.y, area.width, area.height].map(SvgNumber);
         self.line(format_args!(
             "<svg x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\" \
              overflow=\"hidden\">"
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let text = |x| Number(x).to_string();
+        let text = |x| SvgNumber(x).to_string();
         assert_eq!(text(1.0), "1");
         assert_eq!(text(-0.001), "0");
         assert_eq!(text(2.0 / 3.0), "0.67");

@@ -4,24 +4,26 @@ use std::sync::Arc;
 
 pub(super) use super::mailbox::Merge;
 use attentive_pipeline::Pipeline;
-use attentive_pipeline::service::{Admission, Chunk, Client, Event, Refused, Reply, Service, Ticket};
+use attentive_pipeline::service::{
+    Admission, Chunk, Client, JobEvent, Refused, Reply, RequestHandle, Service,
+};
 
 use super::mailbox::{Mailbox, Sender};
-use super::models::Model;
-use super::problem::{Kind, Problem};
+use super::models::ModelInstance;
+use super::problem::{Problem, ProblemKind};
 
 /// Requests to a model and their events. Dropping it cancels them.
 pub(super) struct Answers<T> {
-    model: Arc<Model>,
+    model: Arc<ModelInstance>,
     events: Mailbox<T>,
     /// Present until the first event is requested.
     sender: Option<Sender<T>>,
-    tickets: Vec<Ticket>,
+    tickets: Vec<RequestHandle>,
 }
 
 impl<T: Send + 'static> Answers<T> {
     /// Creates a value without requests.
-    pub(super) fn new(model: &Arc<Model>, merge: Merge) -> Self {
+    pub(super) fn new(model: &Arc<ModelInstance>, merge: Merge) -> Self {
         let (sender, events) = Mailbox::new(merge);
         Self {
             // Kept while it works on the requests, even if another model replaces it.
@@ -38,7 +40,7 @@ impl<T: Send + 'static> Answers<T> {
     /// A [`Problem`] if the request is refused.
     pub(super) fn send(
         &mut self,
-        send: impl FnOnce(&Service, Reply<T>) -> Result<Ticket, Refused>,
+        send: impl FnOnce(&Service, Reply<T>) -> Result<RequestHandle, Refused>,
     ) -> Result<(), Problem> {
         let sender = self.sender.clone();
         let reply = move |number, event| {
@@ -53,7 +55,7 @@ impl<T: Send + 'static> Answers<T> {
 
     /// Returns the next event with the number of its job; `None` after the last one. Texts that have
     /// accumulated are merged.
-    pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
+    pub(super) async fn next(&mut self) -> Option<(usize, JobEvent<T>)> {
         // The events end when the model has dropped all replies.
         self.sender = None;
         self.events.next().await
@@ -70,7 +72,7 @@ impl<T: Send + 'static> Answers<T> {
             let Some((number, event)) = self.next().await else {
                 return Err(lost());
             };
-            if let Event::Done(result) = event {
+            if let JobEvent::Done(result) = event {
                 let result = result.map_err(|error| Problem::failed(&error))?;
                 if let Some(place) = results.get_mut(number) {
                     *place = Some(result);
@@ -131,7 +133,7 @@ where
 /// # Errors
 /// A [`Problem`] if they are refused or fail.
 pub(super) async fn compute<T: Send + 'static>(
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     admission: Admission,
     chunks: Vec<Chunk<T>>,
@@ -148,7 +150,7 @@ pub(super) async fn compute<T: Send + 'static>(
 
 /// The problem that the model gave no result.
 pub(super) fn lost() -> Problem {
-    Problem::new(Kind::Internal, "the model failed to answer")
+    Problem::new(ProblemKind::Internal, "the model failed to answer")
 }
 
 #[cfg(test)]

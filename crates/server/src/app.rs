@@ -9,21 +9,21 @@ use attentive_base::error::Result;
 use attentive_pipeline::service::Client;
 use hyper::HeaderMap;
 
-use super::auth::{Keys, key_of};
+use super::auth::{ApiKeys, key_of};
 use super::config::ServeConfig;
-use super::desk::Desk;
+use super::desk::FairThreadPool;
 use super::documents::Documents;
 use super::glossaries::Glossaries;
 use super::hosts::Hosts;
 use super::metrics::Metrics;
 use super::models::Models;
 use super::phase::Phase;
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use super::shares::Shares;
 use super::visit::Visit;
 
 /// The shared state.
-pub(super) type Shared = Arc<App>;
+pub(super) type SharedApp = Arc<App>;
 
 /// The number of explanations that are computed at once, one for each client: they take much memory.
 const EXPLANATIONS: usize = 2;
@@ -37,14 +37,14 @@ pub(super) struct App {
     pub(super) config: ServeConfig,
     pub(super) models: Models,
     /// The keys of the clients; without keys, every client is accepted.
-    keys: RwLock<Option<Keys>>,
+    keys: RwLock<Option<ApiKeys>>,
     pub(super) metrics: Metrics,
     pub(super) phase: Arc<Phase>,
-    pub(super) desk: Desk,
+    pub(super) desk: FairThreadPool,
     /// The threads that parse large bodies.
-    pub(super) parsing: Desk,
+    pub(super) parsing: FairThreadPool,
     /// The threads that compute explanations.
-    pub(super) explanations: Desk,
+    pub(super) explanations: FairThreadPool,
     /// The total number of characters of all texts so far.
     pub(super) characters: AtomicU64,
     /// The names by which requests may call the server.
@@ -62,19 +62,19 @@ impl App {
     ///
     /// # Errors
     /// The errors of the configuration and of the file of keys.
-    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<Shared> {
+    pub(super) fn new(config: ServeConfig, address: SocketAddr) -> Result<SharedApp> {
         config.check()?;
         let [bodies, each] = config.limits.all_bodies();
         let [characters, of_client] = config.limits.all_characters();
-        let keys = config.api_key_file.as_deref().map(Keys::read).transpose()?;
+        let keys = config.api_key_file.as_deref().map(ApiKeys::read).transpose()?;
         Ok(Arc::new(Self {
             models: Models::default(),
             keys: RwLock::new(keys),
             metrics: Metrics::default(),
             phase: Phase::new(),
-            desk: Desk::new(Desk::places()),
-            parsing: Desk::new(PARSED),
-            explanations: Desk::new(EXPLANATIONS),
+            desk: FairThreadPool::new(FairThreadPool::places()),
+            parsing: FairThreadPool::new(PARSED),
+            explanations: FairThreadPool::new(EXPLANATIONS),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             glossaries: Glossaries::new(),
@@ -89,9 +89,9 @@ impl App {
     /// they were.
     ///
     /// # Errors
-    /// The errors of [`Keys::read`] and [`Models::load`].
+    /// The errors of [`ApiKeys::read`] and [`Models::load`].
     pub(super) fn reload(&self) -> Result<()> {
-        let keys = self.config.api_key_file.as_deref().map(Keys::read).transpose()?;
+        let keys = self.config.api_key_file.as_deref().map(ApiKeys::read).transpose()?;
         // A key is revoked at once, whatever becomes of the models.
         if let Some(keys) = &keys {
             let clients = keys.clients();
@@ -154,7 +154,7 @@ impl App {
         let limits = &self.config.limits;
         let too_large = |field: &str, problem: String| Problem {
             field: Some(field.to_owned()),
-            ..Problem::new(Kind::TooLarge, problem)
+            ..Problem::new(ProblemKind::TooLarge, problem)
         };
         let (found, most) = (texts.len(), limits.most_texts());
         if found > most {

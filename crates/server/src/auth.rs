@@ -13,16 +13,16 @@ use hyper::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 /// The maximum size of a file of keys, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The SHA-256 of every key. The keys themselves are discarded as soon as they are read.
 #[derive(Clone, Default)]
-pub(super) struct Keys(Vec<[u8; 32]>);
+pub(super) struct ApiKeys(Vec<[u8; 32]>);
 
-impl Keys {
+impl ApiKeys {
     /// Reads a file with a key on each line; blank lines and lines that begin with `#` are comments.
     ///
     /// # Errors
@@ -64,13 +64,13 @@ impl Keys {
     /// A [`Problem`] if `key` is missing or unknown.
     pub(super) fn client(&self, key: Option<&str>) -> Result<Client, Problem> {
         let Some(key) = key else {
-            return Err(Problem::new(Kind::NoKey, "this server needs an API key"));
+            return Err(Problem::new(ProblemKind::NoKey, "this server needs an API key"));
         };
         let digest: [u8; 32] = Sha256::digest(key).into();
         let same = |known: &[u8; 32]| known.ct_eq(&digest);
         let known = self.0.iter().map(same).fold(Choice::from(0), |any, one| any | one);
         if !bool::from(known) {
-            return Err(Problem::new(Kind::WrongKey, "this API key is unknown"));
+            return Err(Problem::new(ProblemKind::WrongKey, "this API key is unknown"));
         }
         Ok(client_of(&digest))
     }
@@ -113,11 +113,11 @@ mod tests {
 
     use super::*;
 
-    fn keys(text: &str) -> Result<Keys> {
+    fn keys(text: &str) -> Result<ApiKeys> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         fs::write(&path, text).unwrap();
-        Keys::read(&path)
+        ApiKeys::read(&path)
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
         assert_ne!(first, keys.client(Some("second")).unwrap());
         assert_eq!(first, keys.client(Some("first")).unwrap());
         for (key, kind) in [
-            (None, Kind::NoKey),
-            (Some(""), Kind::WrongKey),
-            (Some("firs"), Kind::WrongKey),
-            (Some("# two keys"), Kind::WrongKey),
+            (None, ProblemKind::NoKey),
+            (Some(""), ProblemKind::WrongKey),
+            (Some("firs"), ProblemKind::WrongKey),
+            (Some("# two keys"), ProblemKind::WrongKey),
         ] {
             assert_eq!(keys.client(key).unwrap_err().kind, kind, "{key:?}");
         }

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use utoipa::PartialSchema;
 
 use super::app::App;
-use super::desk::Stop;
+use super::desk::StopFlag;
 use super::fields::{named, with_known};
 use super::limits::Limits;
 use super::multipart::{self, insert};
 use super::objects::AsObject;
-use super::problem::{Kind, Problem};
-use super::shares::Share;
+use super::problem::{Problem, ProblemKind};
+use super::shares::ClientShare;
 use super::values::{MOST_VALUES, object};
 use super::visit::Visit;
 use attentive_base::plain::plain;
@@ -42,7 +42,7 @@ pub(super) async fn json<T: DeserializeOwned + PartialSchema + Send + 'static>(
     // the user.
     if media_type(&head.headers).as_deref() != Some("application/json") {
         let problem = "the body must be JSON, with the content type `application/json`";
-        return Err(Problem::new(Kind::MediaType, problem));
+        return Err(Problem::new(ProblemKind::MediaType, problem));
     }
     let bytes = read(&head, body, &app.config.limits).await?;
     let read = |bytes: &[u8]| {
@@ -71,27 +71,29 @@ pub(super) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     let (head, body) = request.into_parts();
     let given = match media_type(&head.headers).as_deref() {
         // DeepL's client for Python sends forms with GET.
-        Some("application/x-www-form-urlencoded") => Given::Form,
-        _ if head.method == Method::GET => Given::Nothing,
-        None | Some("application/json") => Given::Json,
+        Some("application/x-www-form-urlencoded") => BodyFormat::Form,
+        _ if head.method == Method::GET => BodyFormat::Nothing,
+        None | Some("application/json") => BodyFormat::Json,
         Some(_) => {
             let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded` or \
                            `multipart/form-data`)";
-            return Err(Problem::new(Kind::MediaType, problem));
+            return Err(Problem::new(ProblemKind::MediaType, problem));
         }
     };
     let bytes = match given {
-        Given::Nothing => Bytes::new(),
-        Given::Form | Given::Json => read(&head, body, &app.config.limits).await?,
+        BodyFormat::Nothing => Bytes::new(),
+        BodyFormat::Form | BodyFormat::Json => read(&head, body, &app.config.limits).await?,
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
     let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
     let fields = move |bytes: &[u8]| {
         let mut fields = form(&query, &lists)?;
         fields.extend(match given {
-            Given::Form => form(text(bytes)?, &lists)?,
-            Given::Json if !bytes.is_empty() => object(text(bytes)?).map_err(|error| problem(".", error))?,
-            Given::Json | Given::Nothing => Map::new(),
+            BodyFormat::Form => form(text(bytes)?, &lists)?,
+            BodyFormat::Json if !bytes.is_empty() => {
+                object(text(bytes)?).map_err(|error| problem(".", error))?
+            }
+            BodyFormat::Json | BodyFormat::Nothing => Map::new(),
         });
         shaped(Value::Object(fields))
     };
@@ -105,7 +107,7 @@ async fn parts<T: DeserializeOwned>(
     boundary: String,
     lists: &[&str],
 ) -> Result<T, Problem> {
-    let share: Option<Arc<Share>> = request.extensions().get().cloned();
+    let share: Option<Arc<ClientShare>> = request.extensions().get().cloned();
     let (bytes, mut fields) = read_form(request, app).await?;
     if let Some(share) = share {
         // The form is read from a copy, and the fields are copied from there.
@@ -133,7 +135,7 @@ pub(super) async fn read_form(request: Request, app: &App) -> Result<(Bytes, Map
 
 /// The format of the body of a request.
 #[derive(Clone, Copy)]
-enum Given {
+enum BodyFormat {
     Nothing,
     Form,
     Json,
@@ -166,7 +168,7 @@ async fn aside<T: Send + 'static>(
     if bytes.len() <= FEW {
         return read(&bytes);
     }
-    let read = move |_: &Stop| read(&bytes);
+    let read = move |_: &StopFlag| read(&bytes);
     app.parsing.ask(client, read).await
 }
 
@@ -175,7 +177,7 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     let encoding = head.headers.get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         let problem = "the body is compressed";
-        return Err(Problem::new(Kind::MediaType, problem).hint("send it without `Content-Encoding`"));
+        return Err(Problem::new(ProblemKind::MediaType, problem).hint("send it without `Content-Encoding`"));
     }
     let mut buffer = Buffer { bytes: Vec::new(), most: limits.body, share: head.extensions.get() };
     let declared = head.headers.get(CONTENT_LENGTH);
@@ -187,9 +189,9 @@ async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Pr
     }
     loop {
         let frame = timeout(limits.stall_timeout, body.frame()).await;
-        let frame = frame.map_err(|_| Problem::new(Kind::Timeout, "the body came too slowly"))?;
+        let frame = frame.map_err(|_| Problem::new(ProblemKind::Timeout, "the body came too slowly"))?;
         let Some(frame) = frame else { break };
-        let broken = |error| Problem::new(Kind::Malformed, format!("the body is broken: {error}"));
+        let broken = |error| Problem::new(ProblemKind::Malformed, format!("the body is broken: {error}"));
         if let Ok(data) = frame.map_err(broken)?.into_data() {
             buffer.add(&data)?;
         }
@@ -206,14 +208,14 @@ struct Buffer<'a> {
     /// The maximum size in bytes.
     most: usize,
     /// The client's share of the memory.
-    share: Option<&'a Arc<Share>>,
+    share: Option<&'a Arc<ClientShare>>,
 }
 
 impl Buffer<'_> {
     fn fits(&self, len: usize) -> Result<(), Problem> {
         let most = self.most;
         let too_large = || format!("the body is larger than {}", count(most, "byte"));
-        (len <= most).then_some(()).ok_or_else(|| Problem::new(Kind::TooLarge, too_large()))
+        (len <= most).then_some(()).ok_or_else(|| Problem::new(ProblemKind::TooLarge, too_large()))
     }
 
     /// Adds `data`. Memory is counted before it is taken.
@@ -236,7 +238,7 @@ impl Buffer<'_> {
 fn text(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
-        Problem::new(Kind::Malformed, format!("the body is not UTF-8 at byte {place}"))
+        Problem::new(ProblemKind::Malformed, format!("the body is not UTF-8 at byte {place}"))
     })
 }
 
@@ -265,11 +267,14 @@ pub(super) fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
 /// The problem with the JSON at `path`.
 fn problem(path: &str, error: serde_json::Error) -> Problem {
     if !error.is_data() {
-        return Problem::new(Kind::Malformed, format!("the body is not JSON: {error}"));
+        return Problem::new(ProblemKind::Malformed, format!("the body is not JSON: {error}"));
     }
     let message = plain(&error.to_string(), "an object");
     match path {
-        "." => Problem { field: named(&message).map(str::to_owned), ..Problem::new(Kind::Invalid, message) },
+        "." => Problem {
+            field: named(&message).map(str::to_owned),
+            ..Problem::new(ProblemKind::Invalid, message)
+        },
         path => Problem::field(path, format!("`{path}`: {message}")),
     }
 }
@@ -284,11 +289,11 @@ fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Pro
     for (number, (name, value)) in form_urlencoded::parse(text.as_bytes()).enumerate() {
         if number >= MOST_VALUES {
             let problem = format!("the form has more than {MOST_VALUES} fields");
-            return Err(Problem::new(Kind::Invalid, problem));
+            return Err(Problem::new(ProblemKind::Invalid, problem));
         }
         let is_damaged = [&name, &value].iter().any(|part| part.contains('\u{FFFD}'));
         if is_damaged && !*replaces {
-            return Err(Problem::new(Kind::Malformed, "the form is not UTF-8"));
+            return Err(Problem::new(ProblemKind::Malformed, "the form is not UTF-8"));
         }
         insert(&mut fields, &name, Value::String(value.into_owned()), lists)?;
     }
@@ -316,7 +321,7 @@ mod tests {
         n: Vec<u32>,
     }
 
-    fn kind(text: &[u8]) -> (Kind, String) {
+    fn kind(text: &[u8]) -> (ProblemKind, String) {
         let problem = parse::<Small>(text).unwrap_err();
         (problem.kind, problem.message)
     }
@@ -326,15 +331,15 @@ mod tests {
         parse::<Small>(br#"{"n": [1]} "#).unwrap();
         let deep = "[".repeat(100_000);
         for (text, expected, words) in [
-            (&b"{"[..], Kind::Malformed, "EOF"),
-            (b"", Kind::Malformed, "EOF"),
-            (br#"{"n": [1]} x"#, Kind::Malformed, "trailing"),
-            (b"{\"n\": \xff}", Kind::Malformed, "not UTF-8 at byte 6"),
-            (deep.as_bytes(), Kind::Invalid, "invalid type: a list, expected an object"),
-            (b"[[1]]", Kind::Invalid, "invalid type: a list, expected an object"),
-            (br#"{"n": [1, "2"]}"#, Kind::Invalid, "`n[1]`: invalid type"),
-            (br#"{"m": 1}"#, Kind::Invalid, "unknown field `m`"),
-            (br#"{"n": [], "n": []}"#, Kind::Invalid, "duplicate field"),
+            (&b"{"[..], ProblemKind::Malformed, "EOF"),
+            (b"", ProblemKind::Malformed, "EOF"),
+            (br#"{"n": [1]} x"#, ProblemKind::Malformed, "trailing"),
+            (b"{\"n\": \xff}", ProblemKind::Malformed, "not UTF-8 at byte 6"),
+            (deep.as_bytes(), ProblemKind::Invalid, "invalid type: a list, expected an object"),
+            (b"[[1]]", ProblemKind::Invalid, "invalid type: a list, expected an object"),
+            (br#"{"n": [1, "2"]}"#, ProblemKind::Invalid, "`n[1]`: invalid type"),
+            (br#"{"m": 1}"#, ProblemKind::Invalid, "unknown field `m`"),
+            (br#"{"n": [], "n": []}"#, ProblemKind::Invalid, "duplicate field"),
         ] {
             let (found, message) = kind(text);
             assert_eq!(found, expected, "{message}");
@@ -342,7 +347,7 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         let problem = parse::<Value>(deep.as_bytes()).unwrap_err();
-        assert_eq!(problem.kind, Kind::Malformed);
+        assert_eq!(problem.kind, ProblemKind::Malformed);
         assert!(problem.message.contains("recursion limit"), "{problem:?}");
     }
 
@@ -393,15 +398,15 @@ mod tests {
         let piece = [b'x'; 10 << 10];
         let fill = |buffer: &mut Buffer<'_>| (0..100).find_map(|_| buffer.add(&piece).err());
         let mut large = buffer(&first, 1 << 20);
-        assert_eq!(fill(&mut large).unwrap().kind, Kind::Busy);
+        assert_eq!(fill(&mut large).unwrap().kind, ProblemKind::Busy);
         // 64 KiB hold 60: of the next 64 KiB, the client may have 12.
         assert_eq!(large.bytes.len(), 60 << 10);
         assert!(large.bytes.capacity() <= (60 << 10) + FREE);
         let mut small = buffer(&first, 12 << 10);
-        assert_eq!(fill(&mut small).unwrap().kind, Kind::TooLarge);
+        assert_eq!(fill(&mut small).unwrap().kind, ProblemKind::TooLarge);
         assert_eq!(small.bytes.capacity(), 12 << 10);
         let mut other = buffer(&second, 1 << 20);
-        assert_eq!(fill(&mut other).unwrap().kind, Kind::Busy);
+        assert_eq!(fill(&mut other).unwrap().kind, ProblemKind::Busy);
         assert!(!other.bytes.is_empty());
         drop(first);
         drop(second);

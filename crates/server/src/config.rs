@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::Table;
 
 use super::hosts;
-use super::language::{Direction, Language};
+use super::language::{Language, TranslationDirection};
 use super::limits::Limits;
 use attentive_base::plain::plain;
 
@@ -59,7 +59,7 @@ pub struct ServedModel {
     /// The model directory.
     pub dir: PathBuf,
     /// The languages of a translation model, if they are known.
-    pub direction: Option<Direction>,
+    pub direction: Option<TranslationDirection>,
     /// The number type in which the model decodes, if it differs from the server's.
     pub precision: Option<Precision>,
 }
@@ -69,7 +69,7 @@ impl ServedModel {
     /// languages.
     pub fn new(name: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
         let name = name.into();
-        Self { direction: Direction::of_name(&name), name, dir: dir.into(), precision: None }
+        Self { direction: TranslationDirection::of_name(&name), name, dir: dir.into(), precision: None }
     }
 
     /// Reads `NAME=DIR`.
@@ -216,7 +216,7 @@ impl File {
             let (source, target) = (keys.source.or(source), keys.target.or(target));
             let direction = source.zip(target);
             ServedModel {
-                direction: direction.map(|(source, target)| Direction { source, target }),
+                direction: direction.map(|(source, target)| TranslationDirection { source, target }),
                 precision: keys.precision,
                 name: named.name,
                 dir: named.dir,

@@ -8,12 +8,12 @@ use attentive_pipeline::service::{Admission, Client, FairQueue, Queued};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 /// A limited number of places for reading and answering requests, outside the threads that serve connections.
 /// Clients take turns, and no client takes all places.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct FairThreadPool {
     shared: Arc<Shared>,
 }
 
@@ -31,7 +31,7 @@ struct State {
 }
 
 /// A request that waits for a place.
-struct Waiting(oneshot::Sender<Place>);
+struct Waiting(oneshot::Sender<ThreadPermit>);
 
 impl Queued for Waiting {
     fn cost(&self) -> u64 {
@@ -49,16 +49,16 @@ impl Queued for Waiting {
 
 /// A place at the desk, which is passed on when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ThreadPermit {
     shared: Arc<Shared>,
     client: Client,
 }
 
 /// Tells work that its result is no longer needed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
+pub(super) struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     /// Returns true if the result is no longer needed.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
@@ -70,23 +70,23 @@ impl Stop {
     /// A [`Problem`] that is not sent to any client.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if self.is_set() {
-            Err(Problem::new(Kind::Internal, "the client closed the connection"))
+            Err(Problem::new(ProblemKind::Internal, "the client closed the connection"))
         } else {
             Ok(())
         }
     }
 }
 
-/// Sets a [`Stop`] when it is dropped.
-struct Leaving(Stop);
+/// Sets a [`StopFlag`] when it is dropped.
+struct StopOnDrop(StopFlag);
 
-impl Drop for Leaving {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Relaxed);
     }
 }
 
-impl Desk {
+impl FairThreadPool {
     /// The number of places of a desk: one for each processor, but no more than are useful beside the models,
     /// and one that is reserved.
     pub(super) fn places() -> usize {
@@ -103,7 +103,7 @@ impl Desk {
     ///
     /// # Errors
     /// A [`Problem`] if the desk is gone.
-    pub(super) async fn enter(&self, client: Client) -> Result<Place, Problem> {
+    pub(super) async fn enter(&self, client: Client) -> Result<ThreadPermit, Problem> {
         self.shared.enter(client).await.map_err(|_| unread())
     }
 
@@ -115,11 +115,11 @@ impl Desk {
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         client: Client,
-        work: impl FnOnce(&Stop) -> Result<T, Problem> + Send + 'static,
+        work: impl FnOnce(&StopFlag) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = self.enter(client).await?;
-        let stop = Stop::default();
-        let _leaving = Leaving(stop.clone());
+        let stop = StopFlag::default();
+        let _leaving = StopOnDrop(stop.clone());
         let run = move || {
             let _place = place;
             work(&stop)
@@ -129,7 +129,7 @@ impl Desk {
 }
 
 fn unread() -> Problem {
-    Problem::new(Kind::Internal, "the request could not be read")
+    Problem::new(ProblemKind::Internal, "the request could not be read")
 }
 
 impl Shared {
@@ -139,7 +139,7 @@ impl Shared {
     }
 
     /// Returns the receiver that gets a place when it is the turn of `client`.
-    fn enter(self: &Arc<Self>, client: Client) -> oneshot::Receiver<Place> {
+    fn enter(self: &Arc<Self>, client: Client) -> oneshot::Receiver<ThreadPermit> {
         let (sender, turn) = oneshot::channel();
         self.lock().waiting.add(client, Admission::New, [Waiting(sender)]);
         self.give_out();
@@ -149,7 +149,7 @@ impl Shared {
     /// Gives the free places to those whose turn it is.
     fn give_out(self: &Arc<Self>) {
         while let Some((client, Waiting(sender))) = self.next() {
-            let place = Place { shared: Arc::clone(self), client };
+            let place = ThreadPermit { shared: Arc::clone(self), client };
             // A client that disconnects now passes the place on when it drops it.
             let _ = sender.send(place);
         }
@@ -175,7 +175,7 @@ impl Shared {
     }
 }
 
-impl Drop for Place {
+impl Drop for ThreadPermit {
     fn drop(&mut self) {
         {
             let mut state = self.shared.lock();
@@ -195,7 +195,7 @@ mod tests {
     use tokio::time::timeout;
 
     /// The place that a free desk gives at once.
-    fn given(shared: &Arc<Shared>, client: u64) -> Place {
+    fn given(shared: &Arc<Shared>, client: u64) -> ThreadPermit {
         shared.enter(Client(client)).try_recv().unwrap()
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn a_place_is_kept_until_it_is_dropped() {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.unwrap();
-        let desk = Desk::new(2);
+        let desk = FairThreadPool::new(2);
         let enter = |client| {
             let soon = Duration::from_millis(20);
             runtime.block_on(async { timeout(soon, desk.enter(Client(client))).await.ok() })
@@ -262,9 +262,9 @@ mod tests {
     fn work_ends_when_its_client_leaves() {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.unwrap();
-        let desk = Desk::new(Desk::places());
+        let desk = FairThreadPool::new(FairThreadPool::places());
         let (sender, receiver) = mpsc::channel();
-        let work = move |stop: &Stop| {
+        let work = move |stop: &StopFlag| {
             while !stop.is_set() {
                 thread::yield_now();
             }
@@ -275,10 +275,10 @@ mod tests {
         let asked = runtime.block_on(async { timeout(soon, desk.ask(Client(1), work)).await });
         assert!(asked.is_err(), "it does not end by itself");
         receiver.recv_timeout(Duration::from_secs(60)).unwrap();
-        let panics = |_: &Stop| -> Result<(), Problem> { panic!("as the test wants") };
+        let panics = |_: &StopFlag| -> Result<(), Problem> { panic!("as the test wants") };
         let failed = runtime.block_on(desk.ask(Client(1), panics));
-        assert_eq!(failed.unwrap_err().kind, Kind::Internal);
-        while desk.shared.lock().free < Desk::places() {
+        assert_eq!(failed.unwrap_err().kind, ProblemKind::Internal);
+        while desk.shared.lock().free < FairThreadPool::places() {
             thread::yield_now();
         }
     }

@@ -5,41 +5,44 @@ use std::sync::Arc;
 use attentive_document::{self as document, Segmentation, Sentence, Split};
 use attentive_pipeline::documents::restore;
 use attentive_pipeline::service::{Admission, Client};
-use attentive_pipeline::{Demands, Glossed, Pipeline, Place, Prefix, Request, Translation, Warning, joined};
+use attentive_pipeline::{
+    GlossedText, Pipeline, Prefix, Request, SentencePosition, Translation, TranslationConstraints, Warning,
+    joined,
+};
 
 use super::answers::{ENOUGH, compute, grouped};
-use super::desk::Stop;
-use super::models::Model;
-use super::problem::{Kind, Problem};
+use super::desk::StopFlag;
+use super::models::ModelInstance;
+use super::problem::{Problem, ProblemKind};
 
 /// Texts and their sentences.
-pub(super) struct Divided {
+pub(super) struct DividedRequest {
     pub(super) texts: Vec<Text>,
     /// The sentences of all texts, one after another.
     pub(super) requests: Vec<Request>,
 }
 
 pub(super) struct Text {
-    pub(super) divided: document::Divided,
+    pub(super) divided: document::DividedText,
     /// A warning for the client about the text.
     pub(super) warning: Option<Warning>,
     /// The sentences with their terms, if the request has terms.
-    pub(super) glossed: Vec<Glossed>,
+    pub(super) glossed: Vec<GlossedText>,
 }
 
-impl Divided {
+impl DividedRequest {
     /// Divides `texts` as `how` says, or leaves each as it is; their translations must meet `demands`.
     ///
     /// # Errors
     /// A [`Problem`] for more than `most` sentences, and for constraints that cannot be met by several
     /// sentences.
     pub(super) fn read(
-        model: &Model,
+        model: &ModelInstance,
         texts: Vec<String>,
         how: Option<Segmentation>,
-        demands: Demands,
+        demands: TranslationConstraints,
         most: usize,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<Self, Problem> {
         let pipeline = model.pipeline();
         // A part that fits need not be divided further, so this ends the work.
@@ -47,8 +50,8 @@ impl Divided {
         let divide = |text: String| {
             stop.check()?;
             Ok(match how {
-                Some(how) => document::Divided::new(&text, how, fits),
-                None => document::Divided::whole(text),
+                Some(how) => document::DividedText::new(&text, how, fits),
+                None => document::DividedText::whole(text),
             })
         };
         let divided = texts.into_iter().map(divide);
@@ -57,7 +60,7 @@ impl Divided {
         let found: usize = divided.iter().map(|text| text.sentences().len()).sum();
         if found > most {
             let problem = format!("the texts have {found} sentences; a request may have at most {most}");
-            let problem = Problem::new(Kind::TooLarge, problem);
+            let problem = Problem::new(ProblemKind::TooLarge, problem);
             return Err(Problem { field: Some("text".into()), ..problem });
         }
         check(pipeline, &divided, &demands)?;
@@ -66,7 +69,7 @@ impl Divided {
         let numbered = divided.iter().enumerate();
         let requests = numbered.flat_map(|(number, text)| requests(number, text, &demands));
         let requests = requests.collect();
-        let text = |divided: document::Divided| Text {
+        let text = |divided: document::DividedText| Text {
             warning: demanded.then(|| joined::ignored_demands(&divided)).flatten(),
             divided,
             glossed: Vec::new(),
@@ -78,8 +81,8 @@ impl Divided {
 /// The sentences of text `number`. A prefix applies to the first of them; with phrases, there is only one.
 fn requests<'a>(
     number: usize,
-    text: &'a document::Divided,
-    demands: &'a Arc<Demands>,
+    text: &'a document::DividedText,
+    demands: &'a Arc<TranslationConstraints>,
 ) -> impl Iterator<Item = Request> + 'a {
     let request = move |(sentence, one): (usize, &Sentence)| Request {
         src: one.text.clone(),
@@ -87,13 +90,17 @@ fn requests<'a>(
             0 => Arc::clone(demands),
             _ => Arc::default(),
         },
-        place: Some(Place { line: number + 1, sentence }),
+        place: Some(SentencePosition { line: number + 1, sentence }),
     };
     text.sentences().iter().enumerate().map(request)
 }
 
 /// Refuses constraints that cannot be assigned to one sentence.
-fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) -> Result<(), Problem> {
+fn check(
+    pipeline: &Pipeline,
+    texts: &[document::DividedText],
+    demands: &TranslationConstraints,
+) -> Result<(), Problem> {
     let counts = texts.iter().map(|text| text.sentences().len());
     let Some((number, sentences)) = counts.enumerate().find(|(_, count)| *count > 1) else {
         return Ok(());
@@ -116,7 +123,7 @@ fn check(pipeline: &Pipeline, texts: &[document::Divided], demands: &Demands) ->
         }
     };
     let how = Segmentation { keep_placeables: false, ..pipeline.segmentation(Split::Sentences) };
-    let given = document::Divided::new(&prefix, how, |_| true).sentences().len();
+    let given = document::DividedText::new(&prefix, how, |_| true).sentences().len();
     if given > 1 {
         let problem = format!(
             "the prefix has {given} sentences, but only the first of the {sentences} sentences of text \
@@ -134,7 +141,7 @@ pub(super) fn sentences(texts: &[Text]) -> Vec<&Sentence> {
 
 /// Puts the placeables of `sentences` into their translations `found`.
 pub(super) async fn restored(
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     sentences: &[&Sentence],
     mut found: Vec<Translation>,

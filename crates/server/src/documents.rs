@@ -9,8 +9,8 @@ use attentive_pipeline::service::Client;
 use axum::body::Bytes;
 use uuid::Uuid;
 
-use super::problem::{Kind, Problem};
-use super::shares::{Share, Shares};
+use super::problem::{Problem, ProblemKind};
+use super::shares::{ClientShare, Shares};
 
 /// The maximum number of files of all clients, and of one client.
 const MOST: [usize; 2] = [1000, 100];
@@ -32,16 +32,16 @@ pub(super) struct Documents {
 struct Kept {
     id: String,
     key: String,
-    access: Access,
+    access: FileAccess,
     owner: Client,
     since: Instant,
-    state: State,
-    memory: Share,
+    state: TranslationStatus,
+    memory: ClientShare,
 }
 
 /// Who may fetch a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum FileAccess {
     /// Its owner, with its identifier and its key.
     Owner,
     /// Whoever knows its key.
@@ -50,15 +50,15 @@ pub(super) enum Access {
 
 /// What has become of a file.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(super) enum TranslationStatus {
     Translating,
-    Done(Arc<Finished>),
+    Done(Arc<FinishedDocument>),
     Failed(String),
 }
 
 /// A translated file.
 #[derive(Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedDocument {
     /// The name of the file that the client sent.
     pub(super) name: String,
     pub(super) format: FileFormat,
@@ -70,12 +70,12 @@ pub(super) struct Finished {
 
 /// How a client names a file.
 #[derive(Clone, Debug)]
-pub(super) struct Ticket {
+pub(super) struct DocumentHandle {
     pub(super) id: String,
     pub(super) key: String,
 }
 
-impl Ticket {
+impl DocumentHandle {
     /// A name that nobody can guess, of 32 and 64 digits as those of DeepL.
     fn new() -> Self {
         let digits = || format!("{:X}", Uuid::new_v4().simple());
@@ -93,7 +93,12 @@ impl Documents {
     ///
     /// # Errors
     /// A [`Problem`] for too many files, or too large ones.
-    pub(super) fn begin(&self, owner: Client, access: Access, size: usize) -> Result<Ticket, Problem> {
+    pub(super) fn begin(
+        &self,
+        owner: Client,
+        access: FileAccess,
+        size: usize,
+    ) -> Result<DocumentHandle, Problem> {
         let mut kept = self.lock();
         let [most, each] = MOST;
         // Those that are done make room, the oldest first.
@@ -106,7 +111,7 @@ impl Documents {
         let own = kept.iter().filter(|one| one.owner == owner).count();
         if own >= each || kept.len() >= most {
             let problem = "too many files are being translated";
-            return Err(Problem::new(Kind::Quota, problem).hint("try again when others are done"));
+            return Err(Problem::new(ProblemKind::Quota, problem).hint("try again when others are done"));
         }
         let memory = self.memory.of(owner);
         while let Err(exhausted) = memory.grow(size) {
@@ -114,34 +119,36 @@ impl Documents {
                 return Err(exhausted.into());
             }
         }
-        let ticket = Ticket::new();
+        let ticket = DocumentHandle::new();
         kept.push(Kept {
             id: ticket.id.clone(),
             key: ticket.key.clone(),
             access,
             owner,
             since: Instant::now(),
-            state: State::Translating,
+            state: TranslationStatus::Translating,
             memory,
         });
         Ok(ticket)
     }
 
     /// Ends the translation of a file.
-    pub(super) fn end(&self, ticket: &Ticket, found: Result<Translated, Problem>) {
+    pub(super) fn end(&self, ticket: &DocumentHandle, found: Result<TranslatedDocument, Problem>) {
         let mut kept = self.lock();
         let Some(one) = kept.iter_mut().find(|one| one.id == ticket.id) else { return };
         one.since = Instant::now();
-        let finished = found.and_then(|Translated { name, format, text, characters, warnings }| {
+        let finished = found.and_then(|TranslatedDocument { name, format, text, characters, warnings }| {
             one.memory.resize(text.len() + warnings.iter().map(String::len).sum::<usize>())?;
-            Ok(Finished { name, format, content: text.into(), characters, warnings })
+            Ok(FinishedDocument { name, format, content: text.into(), characters, warnings })
         });
         one.state = match finished {
-            Ok(finished) => State::Done(Arc::new(finished)),
+            Ok(finished) => TranslationStatus::Done(Arc::new(finished)),
             Err(Problem { message, hint, .. }) => {
                 // Nothing of it is kept.
                 let _ = one.memory.resize(0);
-                State::Failed([Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("; "))
+                TranslationStatus::Failed(
+                    [Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("; "),
+                )
             }
         };
     }
@@ -150,9 +157,9 @@ impl Documents {
     ///
     /// # Errors
     /// A [`Problem`] if there is none.
-    pub(super) fn state_by_key(&self, key: &str) -> Result<State, Problem> {
+    pub(super) fn state_by_key(&self, key: &str) -> Result<TranslationStatus, Problem> {
         let kept = self.lock();
-        let found = kept.iter().find(|one| one.access == Access::Key && one.key == key);
+        let found = kept.iter().find(|one| one.access == FileAccess::Key && one.key == key);
         found.map(|one| one.state.clone()).ok_or_else(missing)
     }
 
@@ -160,7 +167,12 @@ impl Documents {
     ///
     /// # Errors
     /// A [`Problem`] if there is none with this identifier, and this key if one is given.
-    pub(super) fn state(&self, owner: Client, id: &str, key: Option<&str>) -> Result<State, Problem> {
+    pub(super) fn state(
+        &self,
+        owner: Client,
+        id: &str,
+        key: Option<&str>,
+    ) -> Result<TranslationStatus, Problem> {
         let kept = self.lock();
         let found = kept.iter().find(|one| one.owner == owner && one.id == id);
         let found = found.filter(|one| key.is_none_or(|key| key == one.key));
@@ -179,25 +191,25 @@ impl Documents {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Kept>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|one| matches!(one.state, State::Translating) || one.since.elapsed() < KEPT);
+        kept.retain(|one| matches!(one.state, TranslationStatus::Translating) || one.since.elapsed() < KEPT);
         kept
     }
 }
 
 fn missing() -> Problem {
-    let problem = Problem::new(Kind::NoDocument, "there is no such document");
+    let problem = Problem::new(ProblemKind::NoDocument, "there is no such document");
     problem.hint("a translated file is kept for an hour, and with DeepL's API until it is fetched")
 }
 
 /// Releases the oldest file that `may` be released and is not being translated, if there is one.
 fn release(kept: &mut Vec<Kept>, may: impl Fn(&Kept) -> bool) -> bool {
-    let is_done = |one: &Kept| !matches!(one.state, State::Translating);
+    let is_done = |one: &Kept| !matches!(one.state, TranslationStatus::Translating);
     let oldest = kept.iter().position(|one| is_done(one) && may(one));
     oldest.map(|oldest| kept.remove(oldest)).is_some()
 }
 
 /// A file as it comes from the models.
-pub(super) struct Translated {
+pub(super) struct TranslatedDocument {
     pub(super) name: String,
     pub(super) format: FileFormat,
     pub(super) text: String,
@@ -209,8 +221,8 @@ pub(super) struct Translated {
 mod tests {
     use super::*;
 
-    fn translated(text: &str) -> Translated {
-        Translated {
+    fn translated(text: &str) -> TranslatedDocument {
+        TranslatedDocument {
             name: "a.txt".into(),
             format: FileFormat::Text,
             text: text.into(),
@@ -223,35 +235,35 @@ mod tests {
     fn files_belong_to_their_owners_and_are_bounded() {
         let documents = Documents::new();
         let (one, two) = (Client(1), Client(2));
-        let ticket = documents.begin(one, Access::Owner, 1).unwrap();
+        let ticket = documents.begin(one, FileAccess::Owner, 1).unwrap();
         let state = |owner, key: Option<&str>| documents.state(owner, &ticket.id, key);
-        assert!(matches!(state(one, Some(&ticket.key)).unwrap(), State::Translating));
-        assert_eq!(state(two, None).unwrap_err().kind, Kind::NoDocument);
-        assert_eq!(state(one, Some("x")).unwrap_err().kind, Kind::NoDocument);
+        assert!(matches!(state(one, Some(&ticket.key)).unwrap(), TranslationStatus::Translating));
+        assert_eq!(state(two, None).unwrap_err().kind, ProblemKind::NoDocument);
+        assert_eq!(state(one, Some("x")).unwrap_err().kind, ProblemKind::NoDocument);
         documents.end(&ticket, Ok(translated("x")));
-        assert!(matches!(state(one, None).unwrap(), State::Done(done) if done.content == "x"));
+        assert!(matches!(state(one, None).unwrap(), TranslationStatus::Done(done) if done.content == "x"));
         for _ in 2..MOST[1] {
-            documents.begin(one, Access::Owner, 1).unwrap();
+            documents.begin(one, FileAccess::Owner, 1).unwrap();
         }
-        let large = documents.begin(one, Access::Owner, 1).unwrap();
+        let large = documents.begin(one, FileAccess::Owner, 1).unwrap();
         documents.end(&large, Ok(translated(&"x".repeat(MEMORY[1] + 1))));
-        assert!(matches!(documents.state(one, &large.id, None).unwrap(), State::Failed(_)));
+        assert!(matches!(documents.state(one, &large.id, None).unwrap(), TranslationStatus::Failed(_)));
         // The first one is done, and makes room; then none is.
-        documents.begin(one, Access::Owner, 1).unwrap();
+        documents.begin(one, FileAccess::Owner, 1).unwrap();
         assert!(documents.state(one, &ticket.id, None).is_err());
-        documents.begin(one, Access::Owner, 1).unwrap();
+        documents.begin(one, FileAccess::Owner, 1).unwrap();
         assert!(documents.state(one, &large.id, None).is_err());
-        assert_eq!(documents.begin(one, Access::Owner, 1).unwrap_err().kind, Kind::Quota);
+        assert_eq!(documents.begin(one, FileAccess::Owner, 1).unwrap_err().kind, ProblemKind::Quota);
         documents.keep_those_of(&HashSet::from([two]));
         // Those that are done make room for bytes, too, and a key is enough only where that is meant.
         let half = MEMORY[1] / 2 + 1;
-        let first = documents.begin(two, Access::Key, half).unwrap();
-        assert!(documents.begin(two, Access::Owner, half).is_err());
+        let first = documents.begin(two, FileAccess::Key, half).unwrap();
+        assert!(documents.begin(two, FileAccess::Owner, half).is_err());
         documents.end(&first, Ok(translated(&"x".repeat(half))));
         assert!(documents.state_by_key(&first.key).is_ok());
-        let second = documents.begin(two, Access::Owner, half).unwrap();
+        let second = documents.begin(two, FileAccess::Owner, half).unwrap();
         assert!(documents.state_by_key(&first.key).is_err());
         assert!(documents.state_by_key(&second.key).is_err());
-        documents.begin(one, Access::Owner, 1).unwrap();
+        documents.begin(one, FileAccess::Owner, 1).unwrap();
     }
 }

@@ -12,14 +12,14 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use uuid::Uuid;
 
-use super::desk::Stop;
-use super::language::{Direction, Language};
-use super::problem::{Kind, Problem};
+use super::desk::StopFlag;
+use super::language::{Language, TranslationDirection};
+use super::problem::{Problem, ProblemKind};
 use super::shares::Shares;
 
 use self::dictionary::{check_distinct, full};
 
-pub(super) use self::dictionary::{Dictionary, Draft, no_dictionary};
+pub(super) use self::dictionary::{Dictionary, NewDictionary, no_dictionary};
 pub(super) use self::terms::{Terms, placed};
 
 /// The maximum number of glossaries of all clients, and of one client.
@@ -82,8 +82,8 @@ impl Glossaries {
         &self,
         owner: Client,
         name: String,
-        drafts: Vec<Draft>,
-        stop: &Stop,
+        drafts: Vec<NewDictionary>,
+        stop: &StopFlag,
     ) -> Result<Arc<StoredGlossary>, Problem> {
         check_name(&name)?;
         check_distinct(&drafts)?;
@@ -113,16 +113,16 @@ impl Glossaries {
         owner: Client,
         id: &str,
         name: Option<&str>,
-        drafts: &[Draft],
-        stop: &Stop,
+        drafts: &[NewDictionary],
+        stop: &StopFlag,
     ) -> Result<Arc<StoredGlossary>, Problem> {
         name.map_or(Ok(()), check_name)?;
         check_distinct(drafts)?;
         loop {
             stop.check()?;
             let before = self.get(owner, id)?;
-            let read = |draft: &Draft| {
-                let Direction { source, target } = &draft.direction;
+            let read = |draft: &NewDictionary| {
+                let TranslationDirection { source, target } = &draft.direction;
                 let earlier = before.dictionary(source, target).map(|one| &*one.terms);
                 draft.read(self.memory.of(owner), earlier, stop)
             };
@@ -148,8 +148,8 @@ impl Glossaries {
         &self,
         owner: Client,
         id: &str,
-        draft: &Draft,
-        stop: &Stop,
+        draft: &NewDictionary,
+        stop: &StopFlag,
     ) -> Result<Arc<Dictionary>, Problem> {
         self.get(owner, id)?;
         let read = draft.read(self.memory.of(owner), None, stop)?;
@@ -237,13 +237,13 @@ impl Kept {
         let mut all = self.all.iter();
         let found = all.position(|one| one.owner == owner && one.id == id);
         let hint = "`GET /v3/glossaries` lists them; they are gone when the server is started again";
-        found.ok_or_else(|| Problem::new(Kind::NoGlossary, "there is no such glossary").hint(hint))
+        found.ok_or_else(|| Problem::new(ProblemKind::NoGlossary, "there is no such glossary").hint(hint))
     }
 
     /// Refuses another glossary if there are too many, or `owner` may have none.
     fn check_room(&self, owner: Client) -> Result<(), Problem> {
         if self.owners.as_ref().is_some_and(|owners| !owners.contains(&owner)) {
-            return Err(Problem::new(Kind::WrongKey, "this API key was revoked"));
+            return Err(Problem::new(ProblemKind::WrongKey, "this API key was revoked"));
         }
         let [most, each] = MOST;
         let own = self.all.iter().filter(|one| one.owner == owner).count();
@@ -261,7 +261,7 @@ impl Kept {
 impl StoredGlossary {
     /// Adds a dictionary, in the place of the one for the same languages.
     fn put(&mut self, dictionary: Arc<Dictionary>) -> Result<(), Problem> {
-        let Direction { source, target } = &dictionary.direction;
+        let TranslationDirection { source, target } = &dictionary.direction;
         self.dictionaries.retain(|one| !one.direction.is_between(source, target));
         if self.dictionaries.len() >= MOST_DICTIONARIES {
             let problem = format!("a glossary may have at most {MOST_DICTIONARIES} dictionaries");

@@ -10,7 +10,7 @@ use attentive_base::error::{Error, Result};
 use axum::extract::Request;
 use hyper::{Version, header};
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 /// The host name that stands for all.
 const ANY: &str = "*";
@@ -42,7 +42,7 @@ impl Hosts {
     /// # Errors
     /// A [`Problem`] with the name.
     pub(super) fn check(&self, request: &Request) -> Result<(), Problem> {
-        let malformed = |problem: &str| Err(Problem::new(Kind::Malformed, problem));
+        let malformed = |problem: &str| Err(Problem::new(ProblemKind::Malformed, problem));
         let mut headers = request.headers().get_all(header::HOST).iter();
         let header = match (headers.next(), headers.next()) {
             (Some(header), None) => Some(header.as_bytes()),
@@ -61,7 +61,7 @@ impl Hosts {
             {
                 let problem = format!("the host name `{host}` is not allowed");
                 let hint = "use the server's IP address or `localhost`, or add this name to `allowed_hosts`";
-                return Err(Problem::new(Kind::Host, problem).hint(hint));
+                return Err(Problem::new(ProblemKind::Host, problem).hint(hint));
             }
         }
         Ok(())
@@ -159,7 +159,7 @@ mod tests {
         }
         for host in ["example.com", "localhost.example.com", "127.0.0.1.example.com:8080", "notlocalhost"] {
             let problem = hosts.check(&request("/", &[host])).unwrap_err();
-            assert_eq!(problem.kind, Kind::Host, "{host}");
+            assert_eq!(problem.kind, ProblemKind::Host, "{host}");
         }
         let named = Hosts::new(&["Translate.example.com".into()], "127.0.0.1:1", local);
         assert!(allows(&named, "translate.example.com:443"));
@@ -191,7 +191,7 @@ mod tests {
             ":80",
         ] {
             let problem = hosts.check(&request("/", &[wrong])).unwrap_err();
-            assert_eq!(problem.kind, Kind::Malformed, "{wrong}");
+            assert_eq!(problem.kind, ProblemKind::Malformed, "{wrong}");
         }
         assert!(hosts.check(&request("/", &[])).is_err());
         assert!(hosts.check(&request("/", &["a", "a"])).is_err());

@@ -81,14 +81,14 @@ impl<'de> Deserialize<'de> for Language {
 
 /// The source and target language of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Direction {
+pub struct TranslationDirection {
     /// The source language.
     pub source: Language,
     /// The target language.
     pub target: Language,
 }
 
-impl Direction {
+impl TranslationDirection {
     /// Reads the direction from the name of a model, such as `en-de`; `None` for other names.
     pub fn of_name(name: &str) -> Option<Self> {
         let (source, target) = name.split_once('-')?;
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn names_of_models_tell_directions() {
-        let direction = Direction::of_name("en-de").unwrap();
+        let direction = TranslationDirection::of_name("en-de").unwrap();
         assert_eq!((direction.source.code(), direction.target.code()), ("en", "de"));
         for other in ["model", "en-german", "en", "en-de-2", "multi30k-en"] {
-            assert_eq!(Direction::of_name(other), None, "{other}");
+            assert_eq!(TranslationDirection::of_name(other), None, "{other}");
         }
     }
 

@@ -41,7 +41,7 @@ mod visit;
 mod wording;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
-pub use language::{Direction, Language};
+pub use language::{Language, TranslationDirection};
 pub use limits::Limits;
 pub use log::Log;
 
@@ -63,8 +63,8 @@ use tokio::time::timeout;
 use utoipa::openapi::{Info, License};
 use utoipa_axum::router::OpenApiRouter;
 
-use self::app::{App, Shared};
-use self::desk::Desk;
+use self::app::{App, SharedApp};
+use self::desk::FairThreadPool;
 use self::models::Replaced;
 use self::phase::Stage;
 
@@ -74,12 +74,12 @@ const BACKLOG: i32 = 4096;
 /// The number of threads that read and write; models compute on their own threads.
 const THREADS: usize = 2;
 
-/// The number of threads that read large bodies of requests, in addition to those of the [`Desk`].
+/// The number of threads that read large bodies of requests, in addition to those of the [`FairThreadPool`].
 const PARSERS: usize = 2;
 
 /// A server that is bound to its address.
 pub struct Server {
-    app: Shared,
+    app: SharedApp,
     listener: TcpListener,
     runtime: Runtime,
     control: Control,
@@ -152,7 +152,7 @@ impl Server {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("server")
-            .max_blocking_threads(Desk::places() + PARSERS)
+            .max_blocking_threads(FairThreadPool::places() + PARSERS)
             .enable_io()
             .enable_time()
             .build()
@@ -216,7 +216,7 @@ impl Server {
 
 /// Obeys commands until the server has stopped.
 async fn obey(
-    app: &Shared,
+    app: &SharedApp,
     commands: &mut UnboundedReceiver<Command>,
     orders: &sync::Sender<()>,
 ) -> Result<()> {
@@ -304,7 +304,7 @@ fn unwrap_lines(value: &mut Value) {
 }
 
 /// All paths, with their OpenAPI description.
-fn router(app: &Shared) -> Router {
+fn router(app: &SharedApp) -> Router {
     let (router, mut description) = OpenApiRouter::new().merge(api::routes()).split_for_parts();
     description.tags = Some(api::tags());
     // In its place are the author and the license of the crate that makes routers.

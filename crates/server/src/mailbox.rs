@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use attentive_pipeline::service::Event;
+use attentive_pipeline::service::JobEvent;
 
 /// The way in which a text that was not fetched in time is merged with the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +59,13 @@ impl<T> Mailbox<T> {
     }
 
     /// Returns the next event with the number of its job; `None` after the last one.
-    pub(super) async fn next(&mut self) -> Option<(usize, Event<T>)> {
+    pub(super) async fn next(&mut self) -> Option<(usize, JobEvent<T>)> {
         poll_fn(|context| {
             let mut state = self.0.lock();
             if let Some((number, next)) = state.order.pop_front() {
                 let event = match next {
-                    Next::Text => Event::Text(state.texts.remove(&number).unwrap_or_default()),
-                    Next::Done(result) => Event::Done(result),
+                    Next::Text => JobEvent::Text(state.texts.remove(&number).unwrap_or_default()),
+                    Next::Done(result) => JobEvent::Done(result),
                 };
                 return Poll::Ready(Some((number, event)));
             }
@@ -81,14 +81,14 @@ impl<T> Mailbox<T> {
 
 impl<T> Sender<T> {
     /// Adds an event of job `number`.
-    pub(super) fn send(&self, number: usize, event: Event<T>) {
+    pub(super) fn send(&self, number: usize, event: JobEvent<T>) {
         let mut state = self.0.lock();
         if state.closed {
             return;
         }
         match event {
-            Event::Text(text) => state.text(number, text, self.0.merge),
-            Event::Done(result) => state.order.push_back((number, Next::Done(result))),
+            JobEvent::Text(text) => state.text(number, text, self.0.merge),
+            JobEvent::Done(result) => state.order.push_back((number, Next::Done(result))),
         }
         let reader = state.reader.take();
         drop(state);
@@ -152,8 +152,8 @@ mod tests {
         let runtime = Builder::new_current_thread().build().unwrap();
         let (number, event) = runtime.block_on(mailbox.next())?;
         let event = match event {
-            Event::Text(text) => Ok(text),
-            Event::Done(result) => Err(result.unwrap()),
+            JobEvent::Text(text) => Ok(text),
+            JobEvent::Done(result) => Err(result.unwrap()),
         };
         Some((number, event))
     }
@@ -164,15 +164,15 @@ mod tests {
             let (sender, mut mailbox) = Mailbox::new(merge);
             for step in 0..10_000 {
                 for job in 0..3 {
-                    sender.send(job, Event::Text(format!("{}{step}", ["a", "b", "c"][job])));
+                    sender.send(job, JobEvent::Text(format!("{}{step}", ["a", "b", "c"][job])));
                 }
             }
             let state = sender.0.lock();
             assert_eq!((state.order.len(), state.texts.len()), (3, 3));
             drop(state);
-            sender.send(1, Event::Done(Ok(5)));
+            sender.send(1, JobEvent::Done(Ok(5)));
             assert_eq!(next(&mut mailbox).unwrap().0, 0);
-            sender.send(0, Event::Text("later".into()));
+            sender.send(0, JobEvent::Text("later".into()));
             assert_eq!(next(&mut mailbox).unwrap().0, 1);
             let (number, text) = next(&mut mailbox).unwrap();
             assert!(number == 2 && text.unwrap().starts_with(expected));
@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(next(&mut mailbox), Some((0, Ok("later".into()))));
             let other = sender.clone();
             drop(sender);
-            other.send(0, Event::Done(Ok(6)));
+            other.send(0, JobEvent::Done(Ok(6)));
             drop(other);
             assert_eq!(next(&mut mailbox), Some((0, Err(6))));
             assert_eq!(next(&mut mailbox), None);
@@ -191,9 +191,9 @@ mod tests {
     fn nothing_is_kept_for_a_reader_who_is_gone() {
         let (sender, mailbox) = Mailbox::<Arc<()>>::new(Merge::Replace);
         let result = Arc::new(());
-        sender.send(0, Event::Done(Ok(Arc::clone(&result))));
+        sender.send(0, JobEvent::Done(Ok(Arc::clone(&result))));
         drop(mailbox);
-        sender.send(1, Event::Done(Ok(Arc::clone(&result))));
+        sender.send(1, JobEvent::Done(Ok(Arc::clone(&result))));
         assert_eq!(Arc::strong_count(&result), 1);
     }
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use attentive_pipeline::service::Load;
 
-use self::exposition::{Exposition, Histogram, Kind, Samples};
+use self::exposition::{Exposition, Histogram, MetricKind, Samples};
 use super::api::Api;
 use super::log::Log;
-use super::models::Model;
+use super::models::ModelInstance;
 use super::phase::{Phase, Stage};
 
 /// The metrics of one server. Labels have few values: APIs, statuses and names of models.
@@ -84,23 +84,27 @@ impl Metrics {
     }
 
     /// Renders all metrics in the text format of Prometheus.
-    pub(super) fn render<'a>(&self, phase: &Phase, models: impl IntoIterator<Item = &'a Model>) -> String {
+    pub(super) fn render<'a>(
+        &self,
+        phase: &Phase,
+        models: impl IntoIterator<Item = &'a ModelInstance>,
+    ) -> String {
         let mut text = Exposition::default();
         let ready = phase.stage() == Stage::Serving;
         text.single(
-            Kind::Gauge,
+            MetricKind::Gauge,
             "attentive_ready",
             "1 while requests are answered, 0 while models are loaded or the server stops.",
             ready.into(),
         );
         text.single(
-            Kind::Gauge,
+            MetricKind::Gauge,
             "attentive_requests_in_progress",
             "Requests in progress.",
             phase.accepted() as u64,
         );
         text.single(
-            Kind::Counter,
+            MetricKind::Counter,
             "attentive_log_lines_dropped_total",
             "Lines of the log that were dropped because they could not be written.",
             self.log.get().map_or(0, Log::dropped),
@@ -114,13 +118,13 @@ impl Metrics {
 impl Counts {
     fn render(&self, text: &mut Exposition) {
         let mut requests =
-            text.metric(Kind::Counter, "attentive_requests_total", "Requests that have ended.");
+            text.metric(MetricKind::Counter, "attentive_requests_total", "Requests that have ended.");
         for ((api, status), &count) in &self.requests {
             let status = status.to_string();
             requests.add(&[("api", api.name()), ("status", &status)], count);
         }
         let mut abandoned = text.metric(
-            Kind::Counter,
+            MetricKind::Counter,
             "attentive_requests_abandoned_total",
             "Requests whose client closed the connection before the end of the response.",
         );
@@ -130,7 +134,7 @@ impl Counts {
         render_histograms(
             &self.durations,
             text.metric(
-                Kind::Histogram,
+                MetricKind::Histogram,
                 "attentive_request_duration_seconds",
                 "Time from the header of a request to the end of its response.",
             ),
@@ -138,20 +142,20 @@ impl Counts {
         render_histograms(
             &self.first_tokens,
             text.metric(
-                Kind::Histogram,
+                MetricKind::Histogram,
                 "attentive_time_to_first_token_seconds",
                 "Time from the header of a request to the first piece of a stream.",
             ),
         );
-        text.single(Kind::Gauge, "attentive_connections", "Open connections.", self.connections);
+        text.single(MetricKind::Gauge, "attentive_connections", "Open connections.", self.connections);
         text.single(
-            Kind::Counter,
+            MetricKind::Counter,
             "attentive_connections_refused_total",
             "Connections that were refused because too many were open.",
             self.refused_connections,
         );
         let mut reloads = text.metric(
-            Kind::Counter,
+            MetricKind::Counter,
             "attentive_reloads_total",
             "Times that models and keys were reloaded.",
         );
@@ -166,7 +170,7 @@ fn render_histograms(of: &BTreeMap<Api, Histogram>, mut samples: Samples<'_>) {
     }
 }
 
-fn render_models<'a>(models: impl IntoIterator<Item = &'a Model>, text: &mut Exposition) {
+fn render_models<'a>(models: impl IntoIterator<Item = &'a ModelInstance>, text: &mut Exposition) {
     let models = models.into_iter().map(|model| (model.name(), model.load()));
     let loads: Vec<_> = models.collect();
     let mut render = |kind, name, help, value: fn(&Load) -> u64| {
@@ -175,24 +179,30 @@ fn render_models<'a>(models: impl IntoIterator<Item = &'a Model>, text: &mut Exp
             samples.add(&[("model", model)], value(load));
         }
     };
-    render(Kind::Gauge, "attentive_queue_jobs", "Sentences and other jobs that wait for a model.", |load| {
-        load.waiting as u64
-    });
     render(
-        Kind::Gauge,
+        MetricKind::Gauge,
+        "attentive_queue_jobs",
+        "Sentences and other jobs that wait for a model.",
+        |load| load.waiting as u64,
+    );
+    render(
+        MetricKind::Gauge,
         "attentive_running_jobs",
         "Sentences and other jobs that a model works on.",
         |load| load.running as u64,
     );
-    render(Kind::Counter, "attentive_decoding_steps_total", "Decoding steps.", |load| load.steps);
+    render(MetricKind::Counter, "attentive_decoding_steps_total", "Decoding steps.", |load| load.steps);
     render(
-        Kind::Counter,
+        MetricKind::Counter,
         "attentive_decoding_rows_total",
         "Rows (hypotheses) of all decoding steps; divided by the steps, this is the average batch size.",
         |load| load.rows,
     );
-    let mut tokens =
-        text.metric(Kind::Counter, "attentive_tokens_total", "Tokens read (source) and written (target).");
+    let mut tokens = text.metric(
+        MetricKind::Counter,
+        "attentive_tokens_total",
+        "Tokens read (source) and written (target).",
+    );
     for (model, load) in &loads {
         tokens.add(&[("model", model), ("side", "source")], load.src_tokens);
         tokens.add(&[("model", model), ("side", "target")], load.tgt_tokens);

@@ -17,12 +17,12 @@ use attentive_pipeline::{Pipeline, Request, device};
 use attentive_text::Languages;
 
 use super::config::{ServeConfig, ServedModel};
-use super::language::{Direction, Language};
+use super::language::{Language, TranslationDirection};
 use super::limits::Limits;
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 use super::stamp::Stamp;
 
-pub(super) struct Model {
+pub(super) struct ModelInstance {
     config: ServedModel,
     service: Arc<Service>,
     source: Source,
@@ -60,7 +60,7 @@ impl Source {
     }
 }
 
-impl Model {
+impl ModelInstance {
     pub(super) fn name(&self) -> &str {
         &self.config.name
     }
@@ -69,7 +69,7 @@ impl Model {
         self.loaded
     }
 
-    pub(super) fn direction(&self) -> Option<&Direction> {
+    pub(super) fn direction(&self) -> Option<&TranslationDirection> {
         self.config.direction.as_ref()
     }
 
@@ -133,18 +133,18 @@ pub(super) fn check_tokens(found: usize, limits: &Limits) -> Result<(), Problem>
     let most = limits.tokens;
     if found > most {
         let problem = format!("the texts have {found} tokens; a request may have at most {most}");
-        return Err(Problem::new(Kind::TooLarge, problem));
+        return Err(Problem::new(ProblemKind::TooLarge, problem));
     }
     Ok(())
 }
 
 /// The models that are served, in the order of the configuration; none before they are loaded.
 #[derive(Default)]
-pub(super) struct Models(RwLock<Arc<Vec<Arc<Model>>>>);
+pub(super) struct Models(RwLock<Arc<Vec<Arc<ModelInstance>>>>);
 
 impl Models {
     /// The current models.
-    pub(super) fn all(&self) -> Arc<Vec<Arc<Model>>> {
+    pub(super) fn all(&self) -> Arc<Vec<Arc<ModelInstance>>> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -162,8 +162,8 @@ impl Models {
         &self,
         name: Option<&str>,
         what: &str,
-        fits: impl Fn(&Model) -> bool,
-    ) -> Result<Arc<Model>, Problem> {
+        fits: impl Fn(&ModelInstance) -> bool,
+    ) -> Result<Arc<ModelInstance>, Problem> {
         let all = self.all();
         let fitting: Vec<_> = all.iter().filter(|model| fits(model)).collect();
         let listed = || {
@@ -173,7 +173,7 @@ impl Models {
         let Some(name) = name else {
             return match fitting[..] {
                 [only] => Ok(Arc::clone(only)),
-                [] => Err(Problem::new(Kind::NoModel, format!("no model of this server can {what}"))),
+                [] => Err(Problem::new(ProblemKind::NoModel, format!("no model of this server can {what}"))),
                 _ => {
                     let problem = format!("several models can {what}: name one of {}", listed());
                     Err(Problem::field("model", problem))
@@ -181,7 +181,7 @@ impl Models {
             };
         };
         let Some(found) = all.iter().find(|model| model.name() == name) else {
-            let problem = Problem::new(Kind::NoModel, format!("there is no model `{name}`"));
+            let problem = Problem::new(ProblemKind::NoModel, format!("there is no model `{name}`"));
             return Err(if fitting.is_empty() {
                 problem
             } else {
@@ -206,12 +206,12 @@ impl Models {
     }
 
     /// The model for `direction`; the first one if there are several.
-    pub(super) fn translating(&self, source: &Language, target: &Language) -> Option<Arc<Model>> {
+    pub(super) fn translating(&self, source: &Language, target: &Language) -> Option<Arc<ModelInstance>> {
         let all = self.all();
         let same = |one: &Language, other: &Language| one == other || one.base() == other.base();
-        let exact = |d: &Direction| d.source == *source && d.target == *target;
-        let near = |d: &Direction| same(&d.source, source) && same(&d.target, target);
-        let find = |fits: &dyn Fn(&Direction) -> bool| {
+        let exact = |d: &TranslationDirection| d.source == *source && d.target == *target;
+        let near = |d: &TranslationDirection| same(&d.source, source) && same(&d.target, target);
+        let find = |fits: &dyn Fn(&TranslationDirection) -> bool| {
             let found = all.iter().find(|model| model.direction().is_some_and(fits));
             found.cloned()
         };
@@ -225,7 +225,7 @@ impl Models {
     /// The error of the first model that cannot be loaded; then nothing has changed.
     pub(super) fn load(&self, config: &ServeConfig) -> Result<Replaced> {
         let before = self.all();
-        let mut models: Vec<Arc<Model>> = Vec::with_capacity(config.models.len());
+        let mut models: Vec<Arc<ModelInstance>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
             let source = Source::of(served, config);
             // Several names of one model share its service.
@@ -241,7 +241,7 @@ impl Models {
             };
             let old = before.iter().find(|old| old.name() == served.name);
             let stays = old.filter(|old| Arc::ptr_eq(&old.service, &service));
-            models.push(Arc::new(Model {
+            models.push(Arc::new(ModelInstance {
                 config: served.clone(),
                 loaded: stays.map_or_else(SystemTime::now, |old| old.loaded),
                 before: match (stays, old) {
@@ -270,7 +270,7 @@ fn between(served: &ServedModel, pipeline: Pipeline) -> Result<Pipeline> {
 
 /// The languages of `served`, as the model knows them.
 fn languages_of(served: &ServedModel, pipeline: &Pipeline) -> Result<Languages> {
-    let Some(Direction { source, target }) = &served.direction else {
+    let Some(TranslationDirection { source, target }) = &served.direction else {
         return Ok(Languages::default());
     };
     let found = pipeline.languages_between([source.code(), target.code()]);
@@ -279,7 +279,7 @@ fn languages_of(served: &ServedModel, pipeline: &Pipeline) -> Result<Languages> 
 
 fn about(served: &ServedModel, error: Error) -> Error {
     match &served.direction {
-        Some(Direction { source, target }) => {
+        Some(TranslationDirection { source, target }) => {
             error.about(format_args!("the model `{}`, which is served as {source} to {target}", served.name))
         }
         None => error,
@@ -327,7 +327,7 @@ fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfi
 fn serve(pipeline: Pipeline, config: &ServeConfig) -> Result<Service> {
     Service::start(
         Arc::new(pipeline),
-        service::Limits {
+        service::ServiceLimits {
             workers: config.threads,
             batch: config.limits.batch,
             queue: config.limits.queue,
@@ -338,7 +338,7 @@ fn serve(pipeline: Pipeline, config: &ServeConfig) -> Result<Service> {
 
 /// Replaced models, which finish their accepted requests.
 #[must_use = "the last request would stop their threads"]
-pub(super) struct Replaced(Arc<Vec<Arc<Model>>>);
+pub(super) struct Replaced(Arc<Vec<Arc<ModelInstance>>>);
 
 impl Replaced {
     /// Drops the models when their last request is done, on a separate thread.
@@ -358,7 +358,7 @@ mod tests {
     use attentive_config::Family;
     use attentive_oracle::Plain;
     use attentive_pipeline::Translation;
-    use attentive_pipeline::service::{Client, Event};
+    use attentive_pipeline::service::{Client, JobEvent};
     use attentive_samples::{Sample, WORDS};
 
     use super::*;
@@ -370,9 +370,9 @@ mod tests {
         let pipeline = Pipeline::from_parts(sample.config, sample.tokenizers, sample.model);
         let options = SearchOptions::from(&pipeline.config().decode);
         let pipeline = pipeline.on_device(&DEVICE).unwrap();
-        let limits = service::Limits { workers: 1, batch: 4, queue: 4, per_client: 4 };
+        let limits = service::ServiceLimits { workers: 1, batch: 4, queue: 4, per_client: 4 };
         let served = ServedModel::new("en-de", "runs/en-de");
-        let model = Model {
+        let model = ModelInstance {
             source: Source {
                 dir: served.dir.clone(),
                 precision: None,
@@ -390,8 +390,8 @@ mod tests {
             let service = all[0].service();
             let sentences = service.read(&[Request::from(WORDS[0].to_owned())], &options).unwrap();
             let (sender, receiver) = mpsc::channel();
-            let reply = Arc::new(move |_: usize, event: Event<Translation>| {
-                if let Event::Done(result) = event {
+            let reply = Arc::new(move |_: usize, event: JobEvent<Translation>| {
+                if let JobEvent::Done(result) = event {
                     sender.send(result.map(drop)).unwrap();
                 }
             });

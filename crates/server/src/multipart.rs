@@ -7,13 +7,13 @@ use hyper::header::CONTENT_TYPE;
 use multer::Multipart;
 use serde_json::{Map, Value};
 
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 /// The maximum number of fields.
 const MOST: usize = 64;
 
 /// The fields of a form, and the name and the content of its file.
-pub(super) struct Parts {
+pub(super) struct MultipartForm {
     pub(super) fields: Map<String, Value>,
     pub(super) file: Option<(String, Bytes)>,
 }
@@ -33,16 +33,16 @@ pub(super) async fn read(
     bytes: Bytes,
     boundary: String,
     lists: &[impl AsRef<str>],
-) -> Result<Parts, Problem> {
+) -> Result<MultipartForm, Problem> {
     let whole = stream::iter([Ok::<Bytes, std::convert::Infallible>(bytes)]);
     let mut form = Multipart::new(whole, boundary);
-    let broken = |error| Problem::new(Kind::Malformed, format!("the form is broken: {error}"));
-    let mut parts = Parts { fields: Map::new(), file: None };
+    let broken = |error| Problem::new(ProblemKind::Malformed, format!("the form is broken: {error}"));
+    let mut parts = MultipartForm { fields: Map::new(), file: None };
     let mut count = 0;
     while let Some(field) = form.next_field().await.map_err(broken)? {
         count += 1;
         if count > MOST {
-            return Err(Problem::new(Kind::Invalid, format!("the form has more than {MOST} fields")));
+            return Err(Problem::new(ProblemKind::Invalid, format!("the form has more than {MOST} fields")));
         }
         let (name, file_name) = (field.name().map(str::to_owned), field.file_name().map(str::to_owned));
         let content = field.bytes().await.map_err(broken)?;

@@ -9,7 +9,7 @@ use hyper::header::{HOST, HeaderName, ORIGIN};
 use hyper::{HeaderMap, Method};
 
 use super::api::Api;
-use super::problem::{Kind, Problem};
+use super::problem::{Problem, ProblemKind};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -23,7 +23,7 @@ pub(super) fn check(api: Api, request: &Request) -> Result<(), Problem> {
     match foreign(request.headers()) {
         Some(site) if api == Api::DeepL && !is_safe => {
             let problem = format!("the request comes from a page of another site ({site})");
-            Err(Problem::new(Kind::Origin, problem)
+            Err(Problem::new(ProblemKind::Origin, problem)
                 .hint("only programs and the server's own page may use this API"))
         }
         _ => Ok(()),
@@ -74,7 +74,7 @@ mod tests {
         ] {
             for method in ["POST", "DELETE", "PUT", "PATCH"] {
                 let problem = check(Api::DeepL, &request(method, headers)).unwrap_err();
-                assert_eq!(problem.kind, Kind::Origin, "{method} {headers:?}");
+                assert_eq!(problem.kind, ProblemKind::Origin, "{method} {headers:?}");
             }
             check(Api::DeepL, &request("GET", headers)).unwrap();
             check(Api::LibreTranslate, &request("POST", headers)).unwrap();

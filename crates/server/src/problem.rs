@@ -14,7 +14,7 @@ use super::wording::with_fields;
 /// API prescribes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    pub(super) kind: Kind,
+    pub(super) kind: ProblemKind,
     pub(super) message: String,
     /// A suggestion.
     pub(super) hint: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Problem {
 
 /// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProblemKind {
     /// The request is not the expected HTTP, JSON or form.
     Malformed,
     /// A value cannot be used.
@@ -64,13 +64,13 @@ pub(super) enum Kind {
 }
 
 impl Problem {
-    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(super) fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, field: None }
     }
 
     /// A value of `field` that cannot be used.
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
-        Self { field: Some(field.to_owned()), ..Self::new(Kind::Invalid, message) }
+        Self { field: Some(field.to_owned()), ..Self::new(ProblemKind::Invalid, message) }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
@@ -79,16 +79,16 @@ impl Problem {
 
     /// The answer to a connection beyond the limit.
     pub(super) fn crowded() -> Self {
-        Self::new(Kind::Unavailable, "too many connections are open")
+        Self::new(ProblemKind::Unavailable, "too many connections are open")
     }
 
     /// The answer to requests while the server stops.
     pub(super) fn stopping() -> Self {
-        Self::new(Kind::Unavailable, "the server is stopping")
+        Self::new(ProblemKind::Unavailable, "the server is stopping")
     }
 
     /// An error of the library.
-    fn of(kind: Kind, error: &Error) -> Self {
+    fn of(kind: ProblemKind, error: &Error) -> Self {
         if let Error::Config { key, expected, found, .. } = error {
             let field = key.rsplit('.').next().unwrap_or(key);
             let message = format!("`{field}`: expected {expected}, found {found}");
@@ -100,7 +100,7 @@ impl Problem {
 
     /// An error that the request causes.
     pub(super) fn invalid(error: &Error) -> Self {
-        Self::of(Kind::Invalid, error)
+        Self::of(ProblemKind::Invalid, error)
     }
 
     /// An error that occurs during the work.
@@ -110,7 +110,7 @@ impl Problem {
             _ => {
                 // The hint is for whoever runs the server, and may name files.
                 tracing::error!(%error, hint = error.hint(), "a request failed");
-                Self { hint: None, ..Self::of(Kind::Internal, error) }
+                Self { hint: None, ..Self::of(ProblemKind::Internal, error) }
             }
         }
     }
@@ -118,14 +118,14 @@ impl Problem {
     /// The time after which the client may try again.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self.kind {
-            Kind::Busy => Some(Duration::from_secs(1)),
-            Kind::Timeout | Kind::Unavailable => Some(Duration::from_secs(5)),
+            ProblemKind::Busy => Some(Duration::from_secs(1)),
+            ProblemKind::Timeout | ProblemKind::Unavailable => Some(Duration::from_secs(5)),
             _ => None,
         }
     }
 }
 
-impl Kind {
+impl ProblemKind {
     /// The status that HTTP prescribes. Some APIs have others.
     pub(super) fn status(self) -> StatusCode {
         match self {
@@ -176,7 +176,7 @@ impl From<Refused> for Problem {
             Refused::Invalid(error) => Self::invalid(&error),
             Refused::Closed => Self::stopping(),
             full @ (Refused::Full { .. } | Refused::Crowding { .. }) => {
-                Self::new(Kind::Busy, full.to_string())
+                Self::new(ProblemKind::Busy, full.to_string())
             }
         }
     }
@@ -185,7 +185,7 @@ impl From<Refused> for Problem {
 impl From<Exhausted> for Problem {
     fn from(_: Exhausted) -> Self {
         Self::new(
-            Kind::Busy,
+            ProblemKind::Busy,
             "other requests use all the RAM that the server has for requests; try again later",
         )
     }

@@ -24,7 +24,7 @@ struct Taken {
 
 /// The share of one client, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct ClientShare {
     of: Arc<Shares>,
     client: Client,
     size: AtomicUsize,
@@ -40,12 +40,12 @@ impl Shares {
     }
 
     /// An empty share of `client`.
-    pub(super) fn of(self: &Arc<Self>, client: Client) -> Share {
-        Share { of: Arc::clone(self), client, size: AtomicUsize::new(0) }
+    pub(super) fn of(self: &Arc<Self>, client: Client) -> ClientShare {
+        ClientShare { of: Arc::clone(self), client, size: AtomicUsize::new(0) }
     }
 }
 
-impl Share {
+impl ClientShare {
     /// Takes `more`, or nothing if that is too much.
     pub(super) fn grow(&self, more: usize) -> Result<(), Exhausted> {
         let Shares { total, each, taken } = &*self.of;
@@ -79,7 +79,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for ClientShare {
     fn drop(&mut self) {
         let size = *self.size.get_mut();
         if size == 0 {

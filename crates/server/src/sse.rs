@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use attentive_pipeline::service::Event;
+use attentive_pipeline::service::JobEvent;
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::{sleep, sleep_until, timeout_at};
 
 use super::answers::{Answers, lost};
-use super::app::Shared;
+use super::app::SharedApp;
 use super::phase::Stage;
 use super::problem::Problem;
 use super::visit::Visit;
@@ -34,7 +34,7 @@ pub(super) fn unnamed(data: &impl Serialize) -> Bytes {
 }
 
 /// Turns the events of a request to a model into the events of a stream.
-pub(super) trait Telling<T>: Send + 'static {
+pub(super) trait EventEncoder<T>: Send + 'static {
     /// Returns the events that are sent first.
     fn begin(&mut self) -> Vec<Bytes> {
         Vec::new()
@@ -62,7 +62,7 @@ pub(super) trait Telling<T>: Send + 'static {
 
 /// A stream in progress.
 struct Stream<T, S> {
-    app: Shared,
+    app: SharedApp,
     visit: Visit,
     answers: Answers<T>,
     /// The number of jobs that are not done.
@@ -74,7 +74,7 @@ struct Stream<T, S> {
     over: bool,
 }
 
-impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
+impl<T: Send + 'static, S: EventEncoder<T>> Stream<T, S> {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(chunk) = self.ready.pop_front() {
@@ -109,8 +109,8 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
             self.app.metrics.first_token(api, started.elapsed());
         }
         match event {
-            (number, Event::Text(text)) => Ok(self.telling.text(number, text)),
-            (number, Event::Done(result)) => {
+            (number, JobEvent::Text(text)) => Ok(self.telling.text(number, text)),
+            (number, JobEvent::Done(result)) => {
                 self.missing -= 1;
                 let result = result.map_err(|error| Problem::failed(&error))?;
                 let told = self.telling.result(number, result);
@@ -122,8 +122,8 @@ impl<T: Send + 'static, S: Telling<T>> Stream<T, S> {
 
 /// The response that streams the `answers` of `jobs` jobs as events of `telling`. When the client stops
 /// reading, the response is dropped, and the request with it.
-pub(super) fn response<T: Send + 'static, S: Telling<T>>(
-    app: Shared,
+pub(super) fn response<T: Send + 'static, S: EventEncoder<T>>(
+    app: SharedApp,
     visit: Visit,
     answers: Answers<T>,
     jobs: usize,

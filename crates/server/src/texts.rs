@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use attentive_decode::SearchChanges;
-use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, Translated, XmlTags};
+use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, TranslatedSegment, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
-use attentive_pipeline::{Candidate, Glossed, Pipeline, Request, TranslateOptions, Translation};
+use attentive_pipeline::{Candidate, GlossedText, Pipeline, Request, TranslateOptions, Translation};
 
 use super::answers::{Answers, ENOUGH, Merge, compute, grouped};
 use super::app::App;
-use super::desk::Stop;
+use super::desk::StopFlag;
 use super::glossaries::{Terms, placed};
 use super::limits::Limits;
-use super::models::Model;
-use super::problem::{Kind, Problem};
+use super::models::ModelInstance;
+use super::problem::{Problem, ProblemKind};
 
 /// The format of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TextFormat {
     Plain,
     Html,
     /// XML, with what the client says about its elements.
@@ -26,7 +26,7 @@ pub(super) enum Form {
     File(FileFormat),
 }
 
-impl Form {
+impl TextFormat {
     /// Divides `text`.
     fn document(
         &self,
@@ -61,9 +61,9 @@ impl Form {
 }
 
 /// Texts to translate.
-pub(super) struct Texts {
+pub(super) struct TranslationTexts {
     pub(super) texts: Vec<String>,
-    pub(super) form: Form,
+    pub(super) form: TextFormat,
     /// The places where the texts are divided.
     pub(super) split: Split,
     /// The terms that the translations must have.
@@ -72,10 +72,10 @@ pub(super) struct Texts {
     pub(super) alternatives: usize,
 }
 
-impl Texts {
+impl TranslationTexts {
     /// The content of a file.
     pub(super) fn of_file(texts: Vec<String>, format: FileFormat, terms: Option<Terms>) -> Self {
-        Self { texts, form: Form::File(format), split: Split::Sentences, terms, alternatives: 0 }
+        Self { texts, form: TextFormat::File(format), split: Split::Sentences, terms, alternatives: 0 }
     }
 }
 
@@ -88,12 +88,12 @@ pub(super) struct Rendered {
 
 /// Translated texts, and warnings about input that could not be read or written literally.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct TranslatedTexts {
     pub(super) texts: Vec<Rendered>,
     pub(super) warnings: Vec<String>,
 }
 
-impl Done {
+impl TranslatedTexts {
     /// The best translation of the first text, and the warnings.
     pub(super) fn into_first(self) -> (String, Vec<String>) {
         let first = self.texts.into_iter().next();
@@ -107,20 +107,20 @@ impl Done {
 /// A [`Problem`] if there is too much text, or the model has no room for it.
 pub(super) async fn translate(
     app: &App,
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
-    texts: Texts,
-) -> Result<Done, Problem> {
+    texts: TranslationTexts,
+) -> Result<TranslatedTexts, Problem> {
     begin(app, model, client, texts).await?.finish(app).await
 }
 
 /// Texts that a model has accepted.
-pub(super) struct Begun {
-    model: Arc<Model>,
+pub(super) struct AcceptedTexts {
+    model: Arc<ModelInstance>,
     client: Client,
     documents: Vec<Document>,
     /// The segments with their terms, if there are any.
-    glossed: Vec<Glossed>,
+    glossed: Vec<GlossedText>,
     options: TranslateOptions,
     alternatives: usize,
     answers: Answers<Translation>,
@@ -134,23 +134,23 @@ pub(super) struct Begun {
 /// The errors of [`translate`], except for failures of the model.
 pub(super) async fn begin(
     app: &App,
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
-    texts: Texts,
-) -> Result<Begun, Problem> {
+    texts: TranslationTexts,
+) -> Result<AcceptedTexts, Problem> {
     let alternatives = texts.alternatives;
     let (reader, limits) = (Arc::clone(model), app.config.limits);
-    let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
+    let read = move |stop: &StopFlag| read(&reader, &texts, &limits, stop);
     let Read { documents, sentences, glossed, options } = app.desk.ask(client, read).await?;
     let count = sentences.len();
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(send)?;
     let model = Arc::clone(model);
-    Ok(Begun { model, client, documents, glossed, options, alternatives, answers, count })
+    Ok(AcceptedTexts { model, client, documents, glossed, options, alternatives, answers, count })
 }
 
-impl Begun {
+impl AcceptedTexts {
     /// The number of segments that are translated.
     pub(super) fn segments(&self) -> usize {
         self.count
@@ -160,7 +160,7 @@ impl Begun {
     ///
     /// # Errors
     /// A [`Problem`] if the model fails.
-    pub(super) async fn finish(self, app: &App) -> Result<Done, Problem> {
+    pub(super) async fn finish(self, app: &App) -> Result<TranslatedTexts, Problem> {
         let Self { model, client, documents, glossed, options, alternatives, answers, count } = self;
         let mut found = answers.all(count).await?;
         if !glossed.is_empty() {
@@ -169,9 +169,9 @@ impl Begun {
         let warnings = found.iter().flat_map(|one| &one.warnings);
         let warnings = warnings.map(|warning| warning.problem.clone()).collect();
         let translated = align(&model, client, &documents, found).await?;
-        let render = move |_: &Stop| {
+        let render = move |_: &StopFlag| {
             let texts = render(&documents, &translated, alternatives);
-            Ok(Done { texts, warnings })
+            Ok(TranslatedTexts { texts, warnings })
         };
         app.desk.ask(client, render).await
     }
@@ -186,7 +186,7 @@ pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Proble
     if found > most {
         let problem = format!("the texts have {found} lines or sentences; a request may have at most {most}");
         let hint = "send them in several parts; of a file, `attentive translate` takes any number";
-        return Err(Problem::new(Kind::TooLarge, problem).hint(hint));
+        return Err(Problem::new(ProblemKind::TooLarge, problem).hint(hint));
     }
     Ok(())
 }
@@ -195,12 +195,17 @@ pub(super) fn check_segments(found: usize, limits: &Limits) -> Result<(), Proble
 struct Read {
     documents: Vec<Document>,
     sentences: Sentences,
-    glossed: Vec<Glossed>,
+    glossed: Vec<GlossedText>,
     options: TranslateOptions,
 }
 
 /// Reads the segments of `texts` for `model`.
-fn read(model: &Model, texts: &Texts, limits: &Limits, stop: &Stop) -> Result<Read, Problem> {
+fn read(
+    model: &ModelInstance,
+    texts: &TranslationTexts,
+    limits: &Limits,
+    stop: &StopFlag,
+) -> Result<Read, Problem> {
     // A part that fits need not be divided further, so this ends the work.
     let fits = |text: &str| stop.is_set() || model.pipeline().fits(text);
     let how = model.pipeline().segmentation(texts.split);
@@ -229,11 +234,11 @@ fn read(model: &Model, texts: &Texts, limits: &Limits, stop: &Stop) -> Result<Re
 /// The translations of each segment, with an alignment where the markup of the segment needs one and the
 /// model can provide it.
 async fn align(
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     documents: &[Document],
     found: Vec<Translation>,
-) -> Result<Vec<Vec<Translated>>, Problem> {
+) -> Result<Vec<Vec<TranslatedSegment>>, Problem> {
     let segments = || documents.iter().flat_map(Document::segments);
     let needs_alignment = segments().any(|segment| segment.needs_alignment);
     if !needs_alignment || model.pipeline().align::<&str>(&[]).is_err() {
@@ -252,8 +257,8 @@ async fn align(
     Ok(aligned.into_iter().flatten().collect())
 }
 
-fn plain(candidate: Candidate) -> Translated {
-    Translated { text: candidate.text, ..Translated::default() }
+fn plain(candidate: Candidate) -> TranslatedSegment {
+    TranslatedSegment { text: candidate.text, ..TranslatedSegment::default() }
 }
 
 /// The translations of a segment; `text` is present if they are to be aligned with it.
@@ -272,7 +277,7 @@ impl Unaligned {
         }
     }
 
-    fn align(self, pipeline: &Pipeline) -> attentive_base::error::Result<Vec<Translated>> {
+    fn align(self, pipeline: &Pipeline) -> attentive_base::error::Result<Vec<TranslatedSegment>> {
         let Self { source, found } = self;
         let pairs: Vec<_> = match &source {
             Some(source) => found.hypotheses.iter().map(|one| (source, &one.tokens[..])).collect(),
@@ -280,7 +285,7 @@ impl Unaligned {
         };
         let mut alignments = pipeline.align(&pairs)?.into_iter();
         let candidates = found.hypotheses.into_iter();
-        let translated = candidates.map(|candidate| Translated {
+        let translated = candidates.map(|candidate| TranslatedSegment {
             text: candidate.text,
             alignment: alignments.next().unwrap_or_default().0,
         });
@@ -290,7 +295,11 @@ impl Unaligned {
 
 /// Reassembles the documents: the best translation of every segment, then the second best, and so on. A
 /// segment with too few translations repeats its last one.
-fn render(documents: &[Document], translated: &[Vec<Translated>], alternatives: usize) -> Vec<Rendered> {
+fn render(
+    documents: &[Document],
+    translated: &[Vec<TranslatedSegment>],
+    alternatives: usize,
+) -> Vec<Rendered> {
     let mut rest = translated;
     let rendered = documents.iter().map(|document| {
         let (own, others) = rest.split_at(document.segments().len());

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::app::App;
 use super::body::{read_form, shaped};
 use super::multipart;
-use super::problem::{Kind, Problem};
-use super::shares::Share;
+use super::problem::{Problem, ProblemKind};
+use super::shares::ClientShare;
 
 /// A file as a client sent it.
 pub(super) struct Upload {
@@ -27,9 +27,9 @@ pub(super) struct Upload {
 /// A [`Problem`] for a body that is no such form, and for a file that is not text of a known format.
 pub(super) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> Result<(Upload, T), Problem> {
     let boundary = multipart::boundary(request.headers()).ok_or_else(|| {
-        Problem::new(Kind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
+        Problem::new(ProblemKind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
     })?;
-    let share: Option<Arc<Share>> = request.extensions().get().cloned();
+    let share: Option<Arc<ClientShare>> = request.extensions().get().cloned();
     let (bytes, mut fields) = read_form(request, app).await?;
     // The form is read from a copy, and the file is copied from there.
     if let Some(share) = share {

@@ -19,11 +19,11 @@ use hyper::header::{CONNECTION, HeaderValue};
 use tokio::time::{Instant, timeout_at};
 
 use super::api::Api;
-use super::app::Shared;
+use super::app::SharedApp;
 use super::origin;
 use super::phase::{Accepted, Stage};
-use super::problem::{Kind, Problem};
-use super::shares::Share;
+use super::problem::{Problem, ProblemKind};
+use super::shares::ClientShare;
 
 /// The address that a connection comes from.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Visit {
     /// The time by which the response must have ended.
     pub(super) deadline: Instant,
     /// The characters of the request, which count among those of all requests until this request is over.
-    pub(super) carried: Arc<Share>,
+    pub(super) carried: Arc<ClientShare>,
 }
 
 impl Visit {
@@ -47,18 +47,21 @@ impl Visit {
     pub(super) fn of(request: &Request) -> Result<Self, Problem> {
         let visit = request.extensions().get::<Self>().cloned();
         visit.ok_or_else(|| {
-            Problem::new(Kind::Internal, "the request was not registered, which is an error in the server")
+            Problem::new(
+                ProblemKind::Internal,
+                "the request was not registered, which is an error in the server",
+            )
         })
     }
 
     /// The problem of a request that took too long.
     pub(super) fn late() -> Problem {
-        Problem::new(Kind::Timeout, "the request took longer than the server allows")
+        Problem::new(ProblemKind::Timeout, "the request took longer than the server allows")
     }
 }
 
 /// Handles a request from its arrival to its response.
-pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+pub(super) async fn enter(State(app): State<SharedApp>, mut request: Request, next: Next) -> Response {
     let api = Api::of(request.uri().path());
     let started = Instant::now();
     let peer = request.extensions().get::<Peer>().copied();
@@ -93,7 +96,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
         Ok(()) => AssertUnwindSafe(record.answer(request, next)).catch_unwind().await,
         Err(problem) => Ok(Err(problem)),
     };
-    let panicked = || Problem::new(Kind::Internal, "the server failed to answer");
+    let panicked = || Problem::new(ProblemKind::Internal, "the server failed to answer");
     let mut response = match answered.unwrap_or_else(|_| Err(panicked())) {
         Ok(response) => response,
         Err(problem) => api.refuse(&problem),
@@ -109,7 +112,7 @@ pub(super) async fn enter(State(app): State<Shared>, mut request: Request, next:
 
 /// A request for the log and the metrics; it is over when this is dropped.
 struct Record {
-    app: Shared,
+    app: SharedApp,
     route: String,
     method: Method,
     visit: Visit,
@@ -120,7 +123,7 @@ struct Record {
     ended: bool,
     accepted: Option<Accepted>,
     /// The bytes of its body.
-    bytes: Arc<Share>,
+    bytes: Arc<ClientShare>,
 }
 
 impl Record {
@@ -137,7 +140,7 @@ impl Record {
             return Err(Problem::stopping());
         }
         match self.app.phase.stage() {
-            Stage::Loading => Err(Problem::new(Kind::Unavailable, "models are being loaded")),
+            Stage::Loading => Err(Problem::new(ProblemKind::Unavailable, "models are being loaded")),
             _ => Ok(()),
         }
     }
@@ -182,10 +185,10 @@ impl Drop for Record {
 
 /// Keeps the client's shares until all of `data` is written: hyper drops a body as soon as it has received
 /// the last part, even if the client does not read.
-fn held(data: Bytes, shares: [Arc<Share>; 2]) -> Bytes {
+fn held(data: Bytes, shares: [Arc<ClientShare>; 2]) -> Bytes {
     struct Held {
         data: Bytes,
-        _shares: [Arc<Share>; 2],
+        _shares: [Arc<ClientShare>; 2],
     }
     impl AsRef<[u8]> for Held {
         fn as_ref(&self) -> &[u8] {
@@ -240,7 +243,7 @@ mod tests {
     use crate::shares::Shares;
 
     /// A response to a request that has taken `shares`.
-    fn response(body: &'static str, shares: [Arc<Share>; 2]) -> Tracked {
+    fn response(body: &'static str, shares: [Arc<ClientShare>; 2]) -> Tracked {
         let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
         let [bytes, carried] = shares;
         let visit = Visit {

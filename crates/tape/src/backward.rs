@@ -10,7 +10,7 @@ use attentive_device::current;
 
 use crate::Buffer;
 use crate::param::{Param, ParamId};
-use crate::value::Origin;
+use crate::value::GradientTarget;
 
 /// An operation that was carried out.
 pub(crate) struct Node {
@@ -25,12 +25,12 @@ pub(crate) struct Node {
 /// How to go back through an operation.
 pub(crate) struct Step {
     /// Where the operands come from; `None` for constants.
-    pub(crate) parents: Vec<Option<Origin>>,
-    pub(crate) rule: Rule,
+    pub(crate) parents: Vec<Option<GradientTarget>>,
+    pub(crate) rule: BackwardFn,
 }
 
 /// Computes the gradient of each operand that has a parent from the gradient of the result.
-pub(crate) type Rule = Box<dyn FnOnce(Buffer) -> Vec<Option<Buffer>>>;
+pub(crate) type BackwardFn = Box<dyn FnOnce(Buffer) -> Vec<Option<Buffer>>>;
 
 thread_local! {
     static NEXT: Cell<u64> = const { Cell::new(0) };
@@ -51,8 +51,8 @@ impl Drop for Node {
             let step = node.step.get_mut().take();
             let parents = step.into_iter().flat_map(|step| step.parents);
             parents.flatten().filter_map(|parent| match parent {
-                Origin::Node(node) => Some(node),
-                Origin::Param(_) => None,
+                GradientTarget::Node(node) => Some(node),
+                GradientTarget::Param(_) => None,
             })
         };
         let mut left: Vec<Rc<Self>> = parents(self).collect();
@@ -102,8 +102,8 @@ pub(crate) fn run(root: Rc<Node>, seed: Buffer, complete: &mut dyn FnMut(ParamId
         };
         for (parent, contribution) in parents.into_iter().zip(found) {
             match parent {
-                Some(Origin::Node(parent)) => add(&mut parent.gradient.borrow_mut(), contribution),
-                Some(Origin::Param(param)) => {
+                Some(GradientTarget::Node(parent)) => add(&mut parent.gradient.borrow_mut(), contribution),
+                Some(GradientTarget::Param(param)) => {
                     if let Some(contribution) = contribution {
                         match gradients.get_mut(&param) {
                             Some(sum) => current().add(sum, &contribution),
@@ -144,7 +144,7 @@ fn reachable(root: Rc<Node>) -> Vec<Rc<Node>> {
         let step = node.step.borrow();
         let step = step.as_ref().expect("only one backward pass goes through an operation");
         for parent in step.parents.iter().flatten() {
-            if let Origin::Node(parent) = parent
+            if let GradientTarget::Node(parent) = parent
                 && seen.insert(parent.number)
             {
                 found.push(Rc::clone(parent));
@@ -162,7 +162,7 @@ fn uses(nodes: &[Rc<Node>]) -> HashMap<ParamId, usize> {
         let step = node.step.borrow();
         let parents = step.iter().flat_map(|step| step.parents.iter().flatten());
         for parent in parents {
-            if let Origin::Param(param) = parent {
+            if let GradientTarget::Param(param) = parent {
                 *uses.entry(*param).or_default() += 1;
             }
         }
@@ -174,11 +174,11 @@ fn uses(nodes: &[Rc<Node>]) -> HashMap<ParamId, usize> {
 mod tests {
     use super::*;
     use crate::tests::{numbers, on_each_device, random};
-    use crate::{Epilogue, Float, Map, Value, linear, scale};
+    use crate::{AffineMap, Float, TapeEpilogue, Value, linear, scale};
 
     fn apply(x: Value, weight: &Param) -> Value {
-        let map = Map { weight: weight.value(), bias: None };
-        linear(x, vec![map], Epilogue::plain(Float::F32))
+        let map = AffineMap { weight: weight.value(), bias: None };
+        linear(x, vec![map], TapeEpilogue::plain(Float::F32))
     }
 
     fn square(seed: u64) -> Param {
@@ -206,9 +206,9 @@ mod tests {
         on_each_device(|| {
             let weight = square(1);
             assert!(apply(random(2, [4, 3]), &weight).origin.is_some());
-            let map = |weight| Map { weight, bias: None };
+            let map = |weight| AffineMap { weight, bias: None };
             let plain = |weight| {
-                let epilogue = Epilogue::plain(Float::F32);
+                let epilogue = TapeEpilogue::plain(Float::F32);
                 linear(random(2, [4, 3]), vec![map(weight)], epilogue)
             };
             assert!(plain(weight.constant()).origin.is_none());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::backward::{Node, Step};
 use crate::operands::Operands;
-use crate::profile::{Spent, timed};
-use crate::value::Origin;
+use crate::profile::{OpTimings, timed};
+use crate::value::GradientTarget;
 use crate::{Buffer, Value};
 
 /// An operation with its own forward and backward pass.
@@ -22,13 +22,13 @@ pub(crate) trait Kernel: Sized + 'static {
     type Side;
 
     /// Computes the output and, if a backward pass may follow, the values for it.
-    fn forward(&self, inputs: Of<Self, &Buffer>, mode: Mode<Self>) -> Output<Self>;
+    fn forward(&self, inputs: Of<Self, &Buffer>, mode: Mode<Self>) -> KernelOutput<Self>;
 
     /// Computes the gradient of each input; `None` is allowed if it is not wanted.
     fn backward(&self, context: Context<'_, Self>) -> Of<Self, Option<Buffer>>;
 
     /// Which inputs are read by the backward pass; the others are not kept for it.
-    fn keeps(&self, operands: Of<Self, Operand>) -> Of<Self, bool> {
+    fn keeps(&self, operands: Of<Self, OperandInfo>) -> Of<Self, bool> {
         let layout = Self::Operands::layout(&operands);
         layout.named(vec![false; Self::Operands::list(operands).len()])
     }
@@ -48,7 +48,7 @@ pub(crate) trait Kernel: Sized + 'static {
 pub(crate) type Of<K, T> = <<K as Kernel>::Operands as Operands>::Of<T>;
 
 /// Result of a forward pass.
-pub(crate) struct Output<K: Kernel> {
+pub(crate) struct KernelOutput<K: Kernel> {
     /// The output.
     pub(crate) values: Buffer,
     /// Values for the backward pass.
@@ -57,7 +57,7 @@ pub(crate) struct Output<K: Kernel> {
     pub(crate) side: K::Side,
 }
 
-impl<K: Kernel<Side = ()>> Output<K> {
+impl<K: Kernel<Side = ()>> KernelOutput<K> {
     /// An output without side values.
     pub(crate) fn new(values: Buffer, saved: K::Saved) -> Self {
         Self { values, saved, side: () }
@@ -65,18 +65,18 @@ impl<K: Kernel<Side = ()>> Output<K> {
 }
 
 /// The operands if a backward pass may follow; `None` for inference only.
-pub(crate) type Mode<K> = Option<Of<K, Operand>>;
+pub(crate) type Mode<K> = Option<Of<K, OperandInfo>>;
 
 /// What is known of an operand without its values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand {
+pub(crate) struct OperandInfo {
     /// Number of elements.
     pub(crate) len: usize,
     /// Whether its gradient is wanted.
     pub(crate) is_wanted: bool,
 }
 
-impl Operand {
+impl OperandInfo {
     /// Returns a buffer for the gradient.
     pub(crate) fn buffer(self) -> Buffer {
         Buffer::take(self.len)
@@ -99,7 +99,7 @@ pub(crate) struct Context<'a, K: Kernel> {
     /// The gradient of the output.
     pub(crate) grad: Buffer,
     /// The operands, some of which need a gradient.
-    pub(crate) operands: Of<K, Operand>,
+    pub(crate) operands: Of<K, OperandInfo>,
 }
 
 /// Runs `kernel`, and records how to go back if any operand has a gradient.
@@ -115,17 +115,17 @@ pub(crate) fn apply_with_side<K: Kernel>(
 ) -> (Value, K::Side) {
     let layout = K::Operands::layout(&operands);
     let values = K::Operands::list(operands);
-    let known = |value: &Value| Operand { len: value.data.len(), is_wanted: value.origin.is_some() };
-    let known: Vec<Operand> = values.iter().map(known).collect();
+    let known = |value: &Value| OperandInfo { len: value.data.len(), is_wanted: value.origin.is_some() };
+    let known: Vec<OperandInfo> = values.iter().map(known).collect();
     let is_tracked = known.iter().any(|operand| operand.is_wanted);
-    let book = |spent: &mut Spent, elapsed| {
+    let book = |spent: &mut OpTimings, elapsed| {
         spent.calls += 1;
         spent.forward += elapsed;
         spent.flops += kernel.flops()[0];
     };
     let inputs = layout.named(values.iter().map(|value| &*value.data).collect());
     let mode = is_tracked.then(|| layout.named(known.clone()));
-    let Output { values: output, saved, side } = timed(K::NAME, book, || kernel.forward(inputs, mode));
+    let KernelOutput { values: output, saved, side } = timed(K::NAME, book, || kernel.forward(inputs, mode));
     let output = Arc::new(output);
     let origin = is_tracked.then(|| {
         let keeps = K::Operands::list(kernel.keeps(layout.named(known.clone())));
@@ -140,7 +140,7 @@ pub(crate) fn apply_with_side<K: Kernel>(
             saved,
         };
         let rule = Box::new(|grad| recorded.backward(grad));
-        Origin::Node(Node::new(Step { parents, rule }))
+        GradientTarget::Node(Node::new(Step { parents, rule }))
     });
     (Value::with_origin(output, shape, origin), side)
 }
@@ -149,7 +149,7 @@ pub(crate) fn apply_with_side<K: Kernel>(
 struct Recorded<K: Kernel> {
     kernel: K,
     layout: K::Operands,
-    operands: Vec<Operand>,
+    operands: Vec<OperandInfo>,
     saved: K::Saved,
     inputs: Vec<Option<Arc<Buffer>>>,
     output: Option<Arc<Buffer>>,
@@ -165,7 +165,7 @@ impl<K: Kernel> Recorded<K> {
             grad,
             operands: self.layout.named(self.operands),
         };
-        let book = |spent: &mut Spent, elapsed| {
+        let book = |spent: &mut OpTimings, elapsed| {
             spent.backward += elapsed;
             spent.flops += kernel.flops()[1];
         };

@@ -18,11 +18,11 @@ mod profile;
 mod tests;
 mod value;
 
-pub use attentive_device::{Buffer, Count, Dropout, Lengths, LossSums, Losses, pooled, rehearse};
+pub use attentive_device::{Buffer, DropoutCall, Lengths, LossSums, Losses, MemoryUsage, pooled, rehearse};
 pub use attentive_kernels::gemm::{Activation, Float};
 pub use attentive_kernels::norm::NormKind;
 pub use backward::Gradients;
 pub use ops::*;
-pub use param::{DeferredParam, Param, ParamId, Pending, Rows};
-pub use profile::{Spent, profiled};
+pub use param::{DeferredParam, DeferredUpdates, Param, ParamId, RowSelection};
+pub use profile::{OpTimings, profiled};
 pub use value::Value;

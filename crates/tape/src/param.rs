@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
-use crate::value::Origin;
+use crate::value::GradientTarget;
 use crate::{Buffer, Value};
 
 /// Identifies a parameter in [`crate::Gradients`].
@@ -23,7 +23,7 @@ struct Inner {
     name: String,
     shape: Vec<usize>,
     values: RwLock<Arc<Buffer>>,
-    pending: RwLock<Option<Arc<dyn Pending>>>,
+    pending: RwLock<Option<Arc<dyn DeferredUpdates>>>,
     is_trained: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct DeferredParam {
     param: Param,
-    pending: Arc<dyn Pending>,
+    pending: Arc<dyn DeferredUpdates>,
 }
 
 impl DeferredParam {
@@ -57,14 +57,14 @@ impl DeferredParam {
 }
 
 /// Updates of a parameter that are carried out when it is read; see [`Param::defer`].
-pub trait Pending: Debug + Send + Sync {
+pub trait DeferredUpdates: Debug + Send + Sync {
     /// Brings `rows` of `values` up to date, which are about to be read.
-    fn settle(&self, rows: Rows<'_>, values: &mut Arc<Buffer>);
+    fn settle(&self, rows: RowSelection<'_>, values: &mut Arc<Buffer>);
 }
 
 /// Rows of a matrix.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
+pub enum RowSelection<'a> {
     /// All of them.
     All,
     /// Those with these numbers, in any order and any number of times.
@@ -115,11 +115,11 @@ impl Param {
 
     /// Returns the elements, row after row.
     pub fn values(&self) -> Arc<Buffer> {
-        self.settled(Rows::All)
+        self.settled(RowSelection::All)
     }
 
     /// Returns the elements, of which those of `rows` are up to date.
-    fn settled(&self, rows: Rows<'_>) -> Arc<Buffer> {
+    fn settled(&self, rows: RowSelection<'_>) -> Arc<Buffer> {
         let Some(pending) = self.pending() else {
             return Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner));
         };
@@ -130,14 +130,14 @@ impl Param {
 
     /// From now on, calls `pending` before rows are read, or changed by anything but the result. What was
     /// deferred before is carried out first.
-    pub fn defer(&self, pending: Arc<dyn Pending>) -> DeferredParam {
+    pub fn defer(&self, pending: Arc<dyn DeferredUpdates>) -> DeferredParam {
         self.update(|_| ());
         let mut place = (self.0.pending).write().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Arc::clone(&pending));
         DeferredParam { param: self.clone(), pending }
     }
 
-    fn pending(&self) -> Option<Arc<dyn Pending>> {
+    fn pending(&self) -> Option<Arc<dyn DeferredUpdates>> {
         let pending = (self.0.pending).read().unwrap_or_else(PoisonError::into_inner);
         pending.clone()
     }
@@ -161,7 +161,7 @@ impl Param {
         let pending = self.pending();
         let mut values = self.lock();
         if let Some(pending) = pending {
-            pending.settle(Rows::All, &mut values);
+            pending.settle(RowSelection::All, &mut values);
         }
         change(Arc::make_mut(&mut *values));
     }
@@ -179,22 +179,22 @@ impl Param {
     /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it
     /// is trained.
     pub fn value(&self) -> Value {
-        self.value_of(Rows::All)
+        self.value_of(RowSelection::All)
     }
 
     /// Like [`Param::value`], for an operation that reads only these rows.
-    pub fn value_of(&self, rows: Rows<'_>) -> Value {
-        let origin = self.is_trained().then_some(Origin::Param(self.0.id));
+    pub fn value_of(&self, rows: RowSelection<'_>) -> Value {
+        let origin = self.is_trained().then_some(GradientTarget::Param(self.0.id));
         Value::with_origin(self.settled(rows), self.area(), origin)
     }
 
     /// Like [`Param::value`], without gradients.
     pub fn constant(&self) -> Value {
-        self.constant_of(Rows::All)
+        self.constant_of(RowSelection::All)
     }
 
     /// Like [`Param::value_of`], without gradients.
-    pub fn constant_of(&self, rows: Rows<'_>) -> Value {
+    pub fn constant_of(&self, rows: RowSelection<'_>) -> Value {
         Value::with_origin(self.settled(rows), self.area(), None)
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Time spent in one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct OpTimings {
     /// Number of forward passes.
     pub calls: u64,
     /// Total time of the forward passes.
@@ -18,11 +18,11 @@ pub struct Spent {
 }
 
 thread_local! {
-    static SPENT: RefCell<Option<BTreeMap<&'static str, Spent>>> = const { RefCell::new(None) };
+    static SPENT: RefCell<Option<BTreeMap<&'static str, OpTimings>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` and returns the statistics, by name, of the operations that this thread called.
-pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, Spent>) {
+pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, OpTimings>) {
     let before = SPENT.replace(Some(BTreeMap::new()));
     let result = work();
     let spent = SPENT.replace(before).unwrap_or_default();
@@ -32,7 +32,7 @@ pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, Spent
 /// Times `work` and lets `add` record the time under `name`; outside of [`profiled`] it only runs `work`.
 pub(super) fn timed<R>(
     name: &'static str,
-    add: impl FnOnce(&mut Spent, Duration),
+    add: impl FnOnce(&mut OpTimings, Duration),
     work: impl FnOnce() -> R,
 ) -> R {
     if SPENT.with_borrow(Option::is_none) {
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn time_is_recorded_only_while_profiling() {
         let work = || {
-            let book = |spent: &mut Spent, _| spent.calls += 1;
+            let book = |spent: &mut OpTimings, _| spent.calls += 1;
             timed("work", book, || std::thread::sleep(Duration::from_millis(1)));
         };
         work();

@@ -18,12 +18,12 @@ use crate::{Buffer, backward};
 pub struct Value {
     pub(crate) data: Arc<Buffer>,
     shape: [usize; 2],
-    pub(crate) origin: Option<Origin>,
+    pub(crate) origin: Option<GradientTarget>,
 }
 
 /// What a gradient belongs to.
 #[derive(Clone, Debug)]
-pub(crate) enum Origin {
+pub(crate) enum GradientTarget {
     /// A trained parameter.
     Param(ParamId),
     /// The result of an operation.
@@ -44,7 +44,7 @@ impl Value {
         Self::new(Buffer::zeros(shape[0] * shape[1]), shape)
     }
 
-    pub(crate) fn with_origin(data: Arc<Buffer>, shape: [usize; 2], origin: Option<Origin>) -> Self {
+    pub(crate) fn with_origin(data: Arc<Buffer>, shape: [usize; 2], origin: Option<GradientTarget>) -> Self {
         let [rows, columns] = shape;
         assert_eq!(data.len(), rows * columns, "{} numbers for a shape of [{rows}, {columns}]", data.len());
         Self { data, shape, origin }
@@ -89,8 +89,8 @@ impl Value {
         let mut seed = Buffer::take(self.data.len());
         current().fill(&mut seed, 1.0);
         match self.origin {
-            Some(Origin::Node(node)) => backward::run(node, seed, complete),
-            Some(Origin::Param(param)) => {
+            Some(GradientTarget::Node(node)) => backward::run(node, seed, complete),
+            Some(GradientTarget::Param(param)) => {
                 complete(param, &seed);
                 Gradients::of(param, seed)
             }

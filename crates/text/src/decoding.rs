@@ -9,7 +9,7 @@ use super::growth::{Bound, Replacing, flattened};
 
 /// The `decoder` of a tokenizer file.
 #[derive(Clone, Debug)]
-pub(super) struct Decoding(Vec<Step>);
+pub(super) struct DecoderSteps(Vec<Step>);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -18,7 +18,7 @@ enum Step {
     Library(DecoderWrapper),
 }
 
-impl<'de> Deserialize<'de> for Decoding {
+impl<'de> Deserialize<'de> for DecoderSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
         let steps = flattened(&file, "decoders").into_iter().map(Step::read);
@@ -40,7 +40,7 @@ impl Step {
     }
 }
 
-impl Decoding {
+impl DecoderSteps {
     /// The steps that the library does.
     pub(super) fn library(&self) -> impl Iterator<Item = &DecoderWrapper> {
         self.0.iter().filter_map(|step| match step {
@@ -58,7 +58,7 @@ impl Decoding {
     }
 }
 
-impl Decoder for Decoding {
+impl Decoder for DecoderSteps {
     fn decode_chain(&self, mut tokens: Vec<String>) -> tokenizers::Result<Vec<String>> {
         let size = |tokens: &[String]| tokens.iter().map(String::len).sum();
         let bound = Bound::of(size(&tokens));

@@ -19,7 +19,7 @@ use super::growth::{Bound, flattened};
 /// and compiling them would take most of the time of reading a tokenizer. They are compiled for the first
 /// text that needs them, which most texts of Latin letters do not.
 #[derive(Clone, Debug)]
-pub(super) struct Division {
+pub(super) struct PreTokenizerSteps {
     steps: Vec<Step>,
     /// True if several steps lengthen the text, so that its size is bounded.
     is_bounded: bool,
@@ -43,7 +43,7 @@ struct Beginnings {
     split: Arc<OnceLock<Split>>,
 }
 
-impl<'de> Deserialize<'de> for Division {
+impl<'de> Deserialize<'de> for PreTokenizerSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
         let steps = flattened(&file, "pretokenizers").into_iter().map(Step::read);
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Division {
     }
 }
 
-impl PreTokenizer for Division {
+impl PreTokenizer for PreTokenizerSteps {
     fn pre_tokenize(&self, text: &mut PreTokenizedString) -> tokenizers::Result<()> {
         if !self.is_bounded {
             return self.steps.iter().try_for_each(|step| step.divide(text));

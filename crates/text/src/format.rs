@@ -8,7 +8,7 @@ use super::boundaries::Boundaries;
 use super::special::UNK;
 
 /// The learned part of a tokenizer.
-pub(super) enum Model {
+pub(super) enum LearnedModel {
     /// Tokens in the order of their ids, and the merges in order of priority.
     Bpe { tokens: Vec<String>, merges: Vec<(String, String)> },
     /// Tokens in the order of their ids, with their log-probabilities.
@@ -21,7 +21,7 @@ pub(super) enum Model {
 
 /// The complete document. `first` are the tokens with which the vocabulary begins: special ones, then the
 /// symbols of the configuration.
-pub(super) fn document(config: &TokenizerConfig, first: &[&str], model: &Model) -> Value {
+pub(super) fn document(config: &TokenizerConfig, first: &[&str], model: &LearnedModel) -> Value {
     let special = &first[..first.len() - config.symbols.len()];
     json!({
         "version": "1.0",
@@ -124,19 +124,19 @@ fn decoder(kind: TokenizerKind) -> Value {
     }
 }
 
-fn model_section(model: &Model, unk: &str) -> Value {
+fn model_section(model: &LearnedModel, unk: &str) -> Value {
     match model {
         // A sequence of unknown characters is one `<unk>`.
-        Model::Bpe { tokens, merges } => bpe_section(tokens, merges, unk, true),
+        LearnedModel::Bpe { tokens, merges } => bpe_section(tokens, merges, unk, true),
         // BPE without merges yields characters, and one `<unk>` per unknown character.
-        Model::Char { tokens } => bpe_section(tokens, &[], unk, false),
-        Model::Unigram { tokens } => json!({
+        LearnedModel::Char { tokens } => bpe_section(tokens, &[], unk, false),
+        LearnedModel::Unigram { tokens } => json!({
             "type": "Unigram",
             "unk_id": UNK,
             "vocab": tokens,
             "byte_fallback": false,
         }),
-        Model::Word { tokens } => {
+        LearnedModel::Word { tokens } => {
             json!({"type": "WordLevel", "vocab": ids(tokens), "unk_token": unk})
         }
     }

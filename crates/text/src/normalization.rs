@@ -20,7 +20,7 @@ const LONGEST_TEXT: usize = 64;
 /// compile such maps do; other programs ignore the entry, and search for whole graphemes. `"kept"` lists
 /// texts that are left unchanged.
 #[derive(Clone, Debug)]
-pub(super) struct Normalization(Vec<Step>);
+pub(super) struct NormalizerSteps(Vec<Step>);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -32,7 +32,7 @@ enum Step {
     Library(NormalizerWrapper),
 }
 
-impl<'de> Deserialize<'de> for Normalization {
+impl<'de> Deserialize<'de> for NormalizerSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let file = Value::deserialize(deserializer)?;
         if file.is_null() {
@@ -77,7 +77,7 @@ impl Step {
     }
 }
 
-impl Normalizer for Normalization {
+impl Normalizer for NormalizerSteps {
     fn normalize(&self, text: &mut NormalizedString) -> tokenizers::Result<()> {
         let bound = Bound::of(text.get().len());
         self.0.iter().try_for_each(|step| step.normalize(text, bound))
@@ -144,7 +144,7 @@ mod tests {
             "\u{1160}",
         ];
         let file = json!({"type": "Sequence", "normalizers": [ignorable_normalizer()]});
-        let normalization: Normalization = serde_json::from_value(file).unwrap();
+        let normalization: NormalizerSteps = serde_json::from_value(file).unwrap();
         let mut random = Random::new(1, 0);
         for _ in 0..20_000 {
             let text: String = (0..random.below(10)).map(|_| *random.choose(&PARTS)).collect();

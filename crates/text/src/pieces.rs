@@ -12,7 +12,7 @@ use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::{Model, ModelWrapper, Token};
 
 use super::growth::{REPEATED, TOKEN, check_text};
-use super::unigram::Unigram;
+use super::unigram::UnigramModel;
 
 /// The value of `"sums"` in the `model` of a tokenizer file whose texts are segmented as in SentencePiece.
 pub const SUMS: &str = "f32";
@@ -22,15 +22,15 @@ pub const SUMS: &str = "f32";
 /// other programs ignore it and add in 64 bits. `"unmatched"` lists the ids of tokens that are never matched
 /// in a text.
 #[derive(Clone, Debug)]
-pub(super) enum Pieces {
+pub(super) enum TokenizerModel {
     /// A model of the `tokenizers` library.
     Plain {
         model: ModelWrapper,
-        /// See [`Pieces::is_whole`].
+        /// See [`TokenizerModel::is_whole`].
         is_whole: bool,
     },
     /// A unigram model with 32-bit sums.
-    Single(Unigram),
+    Single(UnigramModel),
 }
 
 /// The `model` section of a file with merges. The library would keep all merges in another form while it
@@ -59,7 +59,7 @@ enum MergedKind {
 
 impl Merged {
     /// The model, without the `dropout` of merges, which would make its results random.
-    fn build(self) -> Result<Pieces, String> {
+    fn build(self) -> Result<TokenizerModel, String> {
         self.vocab.keys().try_for_each(|token| check_text("a token", token, TOKEN))?;
         let repeated = [&self.unk_token, &self.continuing_subword_prefix, &self.end_of_word_suffix];
         repeated.into_iter().flatten().try_for_each(|text| check_text(REPEATED_TEXT, text, REPEATED))?;
@@ -79,7 +79,7 @@ impl Merged {
             builder = builder.end_of_word_suffix(suffix);
         }
         let model = builder.build().map_err(|error| error.to_string())?;
-        Ok(Pieces::Plain { model: ModelWrapper::BPE(model), is_whole })
+        Ok(TokenizerModel::Plain { model: ModelWrapper::BPE(model), is_whole })
     }
 }
 
@@ -103,7 +103,7 @@ struct Kind {
 /// What is added to pieces or stands for them.
 const REPEATED_TEXT: &str = "the unknown token, or what marks parts of words,";
 
-impl<'de> Deserialize<'de> for Pieces {
+impl<'de> Deserialize<'de> for TokenizerModel {
     /// Reads the text of the section directly into the model: the `tokenizers` library would copy all tokens
     /// several times.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for Pieces {
     }
 }
 
-impl Pieces {
+impl TokenizerModel {
     /// Reads the JSON of a `model` section.
     fn parse(file: &str) -> Result<Self, String> {
         let invalid = |error: serde_json::Error| error.to_string();
@@ -126,7 +126,7 @@ impl Pieces {
         let model = match kind.name.as_str() {
             Some("Unigram") if kind.sums == SUMS => {
                 let section = serde_json::from_str(file).map_err(invalid)?;
-                return Unigram::new(section).map(Self::Single);
+                return UnigramModel::new(section).map(Self::Single);
             }
             // The library reads merges in an older form too, and names mistakes.
             Some("BPE") => serde_json::from_str(file).map(ModelWrapper::BPE),
@@ -176,7 +176,7 @@ fn are_whole(ids: impl ExactSizeIterator<Item = u32>) -> bool {
     true
 }
 
-impl Model for Pieces {
+impl Model for TokenizerModel {
     type Trainer = TrainerWrapper;
 
     fn tokenize(&self, text: &str) -> tokenizers::Result<Vec<Token>> {

@@ -16,7 +16,7 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// A unigram model with 32-bit sums.
 #[derive(Clone, Debug)]
-pub(super) struct Unigram {
+pub(super) struct UnigramModel {
     /// Tokens in the order of their ids.
     pub(super) tokens: Vec<String>,
     pub(super) ids: HashMap<String, u32>,
@@ -55,7 +55,7 @@ struct Best {
     last: Option<(usize, Option<u32>)>,
 }
 
-impl Unigram {
+impl UnigramModel {
     pub(super) fn new(section: Section) -> Result<Self, String> {
         let (tokens, scores): (Vec<String>, Vec<f64>) = section.vocab.into_iter().unzip();
         let n = tokens.len();
@@ -192,17 +192,17 @@ mod tests {
 
     use super::*;
 
-    fn unigram(extra: Value) -> Unigram {
+    fn unigram(extra: Value) -> UnigramModel {
         let mut file = json!({
             "unk_id": 0, "unmatched": [0],
             "vocab": [["<unk>", 0.0], ["a", -1.0], ["aa", -2.0], ["b", -3.0], ["ab", -9.0]],
         });
         let extra = extra.as_object().unwrap().clone();
         file.as_object_mut().unwrap().extend(extra);
-        Unigram::new(serde_json::from_value(file).unwrap()).unwrap()
+        UnigramModel::new(serde_json::from_value(file).unwrap()).unwrap()
     }
 
-    fn divided(model: &Unigram, text: &str) -> Vec<String> {
+    fn divided(model: &UnigramModel, text: &str) -> Vec<String> {
         let tokens = model.tokenize(text).unwrap().into_iter();
         tokens.map(|token| token.value).collect()
     }
@@ -249,6 +249,6 @@ mod tests {
     #[test]
     fn tokens_that_are_not_there_are_refused() {
         let section = json!({"vocab": [["a", 0.0]], "unk_id": 3});
-        assert!(Unigram::new(serde_json::from_value(section).unwrap()).is_err());
+        assert!(UnigramModel::new(serde_json::from_value(section).unwrap()).is_err());
     }
 }

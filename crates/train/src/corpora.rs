@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Config, CorpusSource};
-use attentive_data::{self as data, Corpus, Filters, Form, Item, Progress};
+use attentive_data::{self as data, Corpus, DataKind, Filters, Item, Progress};
 
 use super::report::{Event, Observer, Preparing, Silent};
 
@@ -18,9 +18,9 @@ pub(super) const VALIDATION: &str = "validation data";
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
 /// The lines of corpora in RAM ([`CorpusSource::InMemory`]), which the program gives that trains. They must
-/// have the form of the task ([`Form::of`]).
+/// have the form of the task ([`DataKind::of`]).
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct InMemoryCorpora {
     /// The training corpus; empty if it is not in RAM.
     pub train: Vec<Item>,
     /// The validation corpus; empty if it is not in RAM.
@@ -58,7 +58,7 @@ fn read(
 ) -> Result<Corpus> {
     let dir = config.data.dir.as_deref();
     let watch = &mut watch(what, observer);
-    data::read_filtered(source, Form::of(config), dir, seed, filters, watch)
+    data::read_filtered(source, DataKind::of(config), dir, seed, filters, watch)
 }
 
 /// Makes a corpus of the `lines` lines `given`.
@@ -80,7 +80,7 @@ fn take(
             hint: Some("only the program that has these lines can train on them".into()),
         });
     }
-    data::read_given(Form::of(config), given, filters, &mut watch(what, observer))
+    data::read_given(DataKind::of(config), given, filters, &mut watch(what, observer))
 }
 
 /// The filters that drop lines of the training corpus.

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use attentive_device::AdamStep;
 use attentive_kernels::lazy_adam::LazyAdam;
-use attentive_tape::{Buffer, DeferredParam, Param, Pending, Rows};
+use attentive_tape::{Buffer, DeferredParam, DeferredUpdates, Param, RowSelection};
 
 /// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are
 /// read.
 #[derive(Debug)]
-pub(super) struct Deferred {
+pub(super) struct LazyTable {
     table: DeferredParam,
     state: Arc<State>,
 }
@@ -27,7 +27,7 @@ struct Missed {
     moments: [Buffer; 2],
 }
 
-impl Deferred {
+impl LazyTable {
     /// Defers the updates of `table` from now on; `None` unless it is a matrix in the memory of the host.
     pub(super) fn new(table: &Param) -> Option<Self> {
         let [rows, d] = *table.shape() else {
@@ -45,7 +45,7 @@ impl Deferred {
     }
 
     /// Updates the rows that were read since the last update, whose gradients are in `gradient`, and keeps
-    /// the moments until [`Deferred::settle`].
+    /// the moments until [`LazyTable::settle`].
     ///
     /// # Panics
     /// If another optimizer has since deferred the updates of the table.
@@ -77,12 +77,12 @@ impl State {
     }
 }
 
-impl Pending for State {
-    fn settle(&self, rows: Rows<'_>, values: &mut Arc<Buffer>) {
+impl DeferredUpdates for State {
+    fn settle(&self, rows: RowSelection<'_>, values: &mut Arc<Buffer>) {
         let Missed { updates, moments } = &mut *self.lock();
         let behind = match rows {
-            Rows::All => updates.read_all(),
-            Rows::Of(rows) => updates.read(rows),
+            RowSelection::All => updates.read_all(),
+            RowSelection::Of(rows) => updates.read(rows),
         };
         if !behind.is_empty() {
             edit(Arc::make_mut(values), moments, |values, moments| {
@@ -110,7 +110,7 @@ fn edit(
 
 #[cfg(test)]
 mod tests {
-    use attentive_device::{Part, current};
+    use attentive_device::{BufferSliceMut, current};
 
     use super::*;
 
@@ -126,7 +126,7 @@ mod tests {
     };
 
     /// The elements as they are, without catching up.
-    fn raw(deferred: &Deferred) -> Vec<f32> {
+    fn raw(deferred: &LazyTable) -> Vec<f32> {
         let mut found = Vec::new();
         let table = &deferred.table;
         table.update(|values| found = values.values().into_owned());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// An update of all rows, and one of which no row is read.
-    fn update_twice(deferred: &Deferred) {
+    fn update_twice(deferred: &LazyTable) {
         let mut moments = [(); 2].map(|()| Buffer::zeros(4));
         for (step, gradient) in [(1, [1.0, -2.0, 3.0, 4.0]), (2, [0.0; 4])] {
             let [mean, square] = &mut moments;
@@ -150,15 +150,15 @@ mod tests {
     #[test]
     fn a_table_carries_out_its_updates_without_its_optimizer() {
         let [kept, dropped, replaced] = [(); 3].map(|()| small_table());
-        let deferred = Deferred::new(&kept).expect("a matrix on the host");
+        let deferred = LazyTable::new(&kept).expect("a matrix on the host");
         update_twice(&deferred);
         let before = raw(&deferred);
         let expected = kept.to_vec();
         assert_ne!(before, expected, "no row has missed an update");
-        update_twice(&Deferred::new(&dropped).expect("a matrix on the host"));
+        update_twice(&LazyTable::new(&dropped).expect("a matrix on the host"));
         assert_eq!(dropped.to_vec(), expected);
-        update_twice(&Deferred::new(&replaced).expect("a matrix on the host"));
-        let next = Deferred::new(&replaced).expect("a matrix on the host");
+        update_twice(&LazyTable::new(&replaced).expect("a matrix on the host"));
+        let next = LazyTable::new(&replaced).expect("a matrix on the host");
         assert_eq!(raw(&next), expected);
     }
 
@@ -166,7 +166,7 @@ mod tests {
     #[should_panic(expected = "the updates of `table` have since been deferred by another optimizer")]
     fn two_optimizers_of_one_table_are_refused() {
         let table = small_table();
-        let [first, _second] = [(); 2].map(|()| Deferred::new(&table).expect("a matrix"));
+        let [first, _second] = [(); 2].map(|()| LazyTable::new(&table).expect("a matrix"));
         update_twice(&first);
     }
 
@@ -174,7 +174,7 @@ mod tests {
     fn rows_change_when_they_are_read_and_all_rows_when_something_else_reads_the_table() {
         let start = vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let [dense, table] = [(); 2].map(|()| Param::new("table", vec![3, 2], start.clone()));
-        let deferred = Deferred::new(&table).expect("a matrix on the host");
+        let deferred = LazyTable::new(&table).expect("a matrix on the host");
         let mut moments = [(); 2].map(|()| Buffer::zeros(6));
         let mut all = [(); 2].map(|()| Buffer::zeros(6));
         let mut update = |step, gradient: [f32; 6]| {
@@ -183,7 +183,7 @@ mod tests {
             let [mean, square] = &mut moments;
             deferred.update(step, [mean, square], &gradient);
             dense.update(|values| {
-                let part = Part { buffer: values, range: 0..6 };
+                let part = BufferSliceMut { buffer: values, range: 0..6 };
                 let [mean, square] = &mut all;
                 current().adam(step, part, [mean, square], &gradient, None);
             });
@@ -192,12 +192,12 @@ mod tests {
         update(1, [0.5, -1.0, 0.25, 2.0, 1.0, 0.125]);
         let first = raw(&deferred);
         assert_eq!(first, dense.to_vec());
-        drop(table.value_of(Rows::Of(&[1, 1])));
+        drop(table.value_of(RowSelection::Of(&[1, 1])));
         update(2, [0.0, 0.0, 0.5, 0.5, 0.0, 0.0]);
         let mut expected = first;
         expected[2..4].copy_from_slice(&dense.to_vec()[2..4]);
         assert_eq!(raw(&deferred), expected);
-        drop(table.constant_of(Rows::Of(&[2])));
+        drop(table.constant_of(RowSelection::Of(&[2])));
         expected[4..].copy_from_slice(&dense.to_vec()[4..]);
         assert_eq!(raw(&deferred), expected);
         update(3, [0.0; 6]);

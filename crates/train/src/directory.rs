@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LOCK, Lock, Provenance, Run, atomic, files};
-use attentive_config::{Config, Difference};
+use attentive_config::{Config, KeyDifference};
 use attentive_text::Tokenizers;
 
 use super::Existing;
 
 /// The contents of a run directory.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum DirectoryContents {
     /// Empty, or holds the leftovers of a run killed before it started.
     Nothing,
     /// A run that may be replaced.
@@ -38,16 +38,16 @@ pub(super) fn lock(dir: &Path) -> Result<Lock> {
 }
 
 /// Inspects `dir` without changing anything.
-pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result<Found> {
+pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result<DirectoryContents> {
     let entries = entries(dir)?;
     if entries.is_empty() {
-        return Ok(Found::Nothing);
+        return Ok(DirectoryContents::Nothing);
     }
     match existing {
         Existing::Refuse => Err(Error::RunExists { path: dir.to_path_buf() }),
-        Existing::Force if is_run(dir) => Ok(Found::Replaceable),
+        Existing::Force if is_run(dir) => Ok(DirectoryContents::Replaceable),
         Existing::Resume if is_run(dir) => take_up(config, dir),
-        Existing::Resume if entries.iter().all(|path| is_start(path)) => Ok(Found::Nothing),
+        Existing::Resume if entries.iter().all(|path| is_start(path)) => Ok(DirectoryContents::Nothing),
         Existing::Force | Existing::Resume => Err(Error::usage(
             format!(
                 "`{}` holds files but is not a run directory: expected `{}` and `{}` written by this program",
@@ -63,12 +63,12 @@ pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result
 /// Claims `dir` for this run. A run that is replaced is deleted; nothing else is.
 pub(super) fn claim(
     dir: &Path,
-    found: Found,
+    found: DirectoryContents,
     config: &Config,
     tokenizers: &Tokenizers,
     provenance: &Provenance,
 ) -> Result<()> {
-    if matches!(found, Found::Replaceable) {
+    if matches!(found, DirectoryContents::Replaceable) {
         for path in entries(dir)?.iter().filter(|path| is_ours(path)) {
             remove(path)?;
         }
@@ -77,7 +77,7 @@ pub(super) fn claim(
     checkpoint::finish_replacing(dir)?;
     atomic::remove_unfinished(dir)?;
     atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
-    if let Found::Run(_) = found {
+    if let DirectoryContents::Run(_) = found {
         // Limits, validation and search options may change between stops.
         return checkpoint::sums::replace_config(dir, config);
     }
@@ -88,10 +88,10 @@ pub(super) fn claim(
     checkpoint::write_recipe(dir, config, tokenizers)
 }
 
-fn take_up(config: &Config, dir: &Path) -> Result<Found> {
+fn take_up(config: &Config, dir: &Path) -> Result<DirectoryContents> {
     checkpoint::require_trained(dir)?;
     let (stored, tokenizers) = checkpoint::load_recipe(dir)?;
-    if let Some(Difference { key, ours, theirs }) = stored.difference_that_matters(config) {
+    if let Some(KeyDifference { key, ours, theirs }) = stored.difference_that_matters(config) {
         return Err(Error::Config {
             key,
             expected: format!("{ours}, as when the run in `{}` began", dir.display()),
@@ -105,7 +105,7 @@ fn take_up(config: &Config, dir: &Path) -> Result<Found> {
         });
     }
     let provenance = Run::new(dir).origin()?;
-    Ok(Found::Run(Box::new(StoredRun { tokenizers, provenance })))
+    Ok(DirectoryContents::Run(Box::new(StoredRun { tokenizers, provenance })))
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {

@@ -6,7 +6,7 @@ use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_model::model::Model;
-use attentive_model::nn::{Blueprint, Declared};
+use attentive_model::nn::{Blueprint, ParameterDeclaration};
 use glob::Pattern;
 
 const KEY: &str = "model.freeze";
@@ -45,7 +45,7 @@ impl Frozen {
             return Err(refused(found, "leave out a pattern".into()));
         }
         let frozen = parameters.iter().filter(|parameter| names.contains(&parameter.name));
-        Ok(Self { n_weights: frozen.map(Declared::size).sum(), names })
+        Ok(Self { n_weights: frozen.map(ParameterDeclaration::size).sum(), names })
     }
 
     /// The number of frozen weights.
@@ -68,7 +68,7 @@ fn refused(found: String, hint: String) -> Error {
     }
 }
 
-fn fits_nothing(pattern: &str, parameters: &[Declared]) -> Error {
+fn fits_nothing(pattern: &str, parameters: &[ParameterDeclaration]) -> Error {
     const ALIKE: f64 = 0.7;
     let names = parameters.iter().map(|parameter| parameter.name.as_str());
     let sections: BTreeSet<String> = names

@@ -6,8 +6,8 @@ use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 
 use attentive_base::batch::Batch;
-use attentive_checkpoint::Products;
-use attentive_checkpoint::weights::Tensor;
+use attentive_checkpoint::MatmulBackend;
+use attentive_checkpoint::weights::NamedTensor;
 use attentive_config::Config;
 use attentive_device::current;
 use attentive_model::model::{Loss, Model, Parameter};
@@ -38,7 +38,7 @@ pub struct Learner {
 
 /// A gradient for each trained parameter, in the order of [`Model::trained`].
 #[derive(Debug)]
-pub(super) struct Gradients(pub(super) Vec<Buffer>);
+pub(super) struct GradientList(pub(super) Vec<Buffer>);
 
 impl Learner {
     /// Creates a learner for `model`, according to `config`.
@@ -78,9 +78,9 @@ impl Learner {
 
     /// Returns the precision of linear maps, with `auto` resolved, and the instruction set or the hardware in
     /// place of the CPU.
-    pub fn products(&self) -> Products {
+    pub fn products(&self) -> MatmulBackend {
         let hardware = current().hardware();
-        Products {
+        MatmulBackend {
             matmul: self.precision.into(),
             instructions: hardware
                 .map_or_else(|| self.precision.instructions().to_owned(), |hardware| hardware.name),
@@ -93,7 +93,7 @@ impl Learner {
     }
 
     /// The optimizer's state, for a checkpoint. Only the first of several processes has it.
-    pub(super) fn state(&self) -> Vec<Tensor<'_>> {
+    pub(super) fn state(&self) -> Vec<NamedTensor<'_>> {
         self.exchange.state(&self.optimizer)
     }
 
@@ -159,8 +159,8 @@ impl Learner {
     }
 
     /// Computes the gradients of a micro-batch by a backward pass.
-    pub(super) fn gradients(&self, loss: Loss) -> Gradients {
-        Gradients(self.model.take_gradients(&mut loss.loss.backward()))
+    pub(super) fn gradients(&self, loss: Loss) -> GradientList {
+        GradientList(self.model.take_gradients(&mut loss.loss.backward()))
     }
 
     /// Like [`Learner::gradients`], and calls `complete` with the index and the gradient of each parameter as
@@ -169,12 +169,12 @@ impl Learner {
         &self,
         loss: Loss,
         complete: &mut dyn FnMut(usize, &Buffer),
-    ) -> Gradients {
+    ) -> GradientList {
         let places: HashMap<ParamId, usize> = (self.model.trained().map(Param::id)).zip(0..).collect();
         let mut gradients = loss.loss.backward_watched(&mut |param, gradient| {
             complete(places[&param], gradient);
         });
-        Gradients(self.model.take_gradients(&mut gradients))
+        GradientList(self.model.take_gradients(&mut gradients))
     }
 
     /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them
@@ -199,7 +199,7 @@ fn places(model: &Model) -> Vec<usize> {
     parameters.filter_map(|parameter| names.get(parameter.name.as_str()).copied()).collect()
 }
 
-impl AddAssign for Gradients {
+impl AddAssign for GradientList {
     fn add_assign(&mut self, other: Self) {
         for (total, new) in self.0.iter_mut().zip(&other.0) {
             current().add(total, new);

@@ -32,15 +32,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use corpora::{Given, validation_corpus};
+pub use corpora::{InMemoryCorpora, validation_corpus};
 pub use device::on_device;
 pub use learner::Learner;
-pub use memory::Memory;
+pub use memory::MemoryEstimate;
 pub use optimizer::{Optimizer, UpdateScale};
-pub use profile::{Profile, profile};
+pub use profile::{TrainingProfile, profile};
 pub use report::{Event, Observer, Silent};
 pub use schedule::{Plateau, Schedule};
-pub use update::{Finished, Part, Started, Unwatched, Update, Watch};
+pub use update::{FinishedUpdates, NoUpdateObserver, Started, Update, UpdateObserver, UpdatePhase};
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
@@ -135,7 +135,7 @@ pub enum StopReason {
 /// Invalid configuration or data, or an unusable run directory; a GPU that does not exist or fails; a NaN or
 /// infinite loss; a request to stop ([`attentive_base::Error::Interrupted`], after a checkpoint was saved).
 pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Summary> {
-    train_on(config, Given::default(), options, observer)
+    train_on(config, InMemoryCorpora::default(), options, observer)
 }
 
 /// Trains a model according to `config`, whose corpora in RAM are `given`.
@@ -145,7 +145,7 @@ pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer)
 /// configuration.
 pub fn train_on(
     config: &Config,
-    given: Given,
+    given: InMemoryCorpora,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {

@@ -6,7 +6,7 @@ mod unread;
 
 pub(super) use machine::{high_water_mark, limit, resident};
 
-use attentive_architecture::{Architecture, Decoder, Encoder};
+use attentive_architecture::{Architecture, DecoderSpec, EncoderSpec};
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 use attentive_data::BatchSize;
@@ -37,7 +37,7 @@ const LOGIT_ROWS: f64 = 256.0;
 
 /// The predicted use of RAM and of a GPU's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory {
+pub struct MemoryEstimate {
     /// RAM for weights, gradients, optimizer state, and a copy of the weights while a checkpoint is written.
     /// With a GPU, which has its own, RAM for copies: of the weights and the optimizer state while a
     /// checkpoint is written, and of the weights to translate with.
@@ -77,7 +77,7 @@ pub(super) struct Subject<'a> {
     pub(super) gpu: Option<HardwareMemory>,
 }
 
-impl Memory {
+impl MemoryEstimate {
     /// Predicts the peak memory use of training with batches of these sizes.
     pub(super) fn predict(subject: &Subject<'_>, batches: &[BatchSize]) -> Self {
         let config = subject.config;
@@ -218,13 +218,13 @@ impl Memory {
 /// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
 fn d_inner(architecture: &Architecture) -> usize {
     let encoder = match architecture.encoder() {
-        Some(Encoder::Transformer(stack)) => stack.feed_forward.d_ff,
-        Some(Encoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        Some(EncoderSpec::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(EncoderSpec::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,
     };
     let decoder = match architecture.decoder() {
-        Some(Decoder::Transformer(stack)) => stack.feed_forward.d_ff,
-        Some(Decoder::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
+        Some(DecoderSpec::Transformer(stack)) => stack.feed_forward.d_ff,
+        Some(DecoderSpec::Recurrent(stack)) => stack.cell.gates() * stack.d_hidden,
         None => 0,
     };
     encoder.max(decoder)

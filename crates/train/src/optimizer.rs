@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind};
-use attentive_device::{AdamStep, Part, SgdStep, current};
+use attentive_device::{AdamStep, BufferSliceMut, SgdStep, current};
 use attentive_model::model::Model;
 use attentive_tape::Buffer;
 
-use super::deferred::Deferred;
+use super::deferred::LazyTable;
 
 /// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows
 /// catch up. (Tests need no large table.)
@@ -27,14 +27,14 @@ struct Memory {
     /// The elements that are updated.
     part: Range<usize>,
     /// Adam's first and second moment estimates; SGD's velocity, if any.
-    slots: Vec<Slot>,
+    slots: Vec<OptimizerSlot>,
     /// For a table whose rows are updated when they are read.
-    deferred: Option<Deferred>,
+    deferred: Option<LazyTable>,
 }
 
 /// A state tensor of a parameter.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct OptimizerSlot {
     pub(super) name: String,
     /// The shape of the parameter.
     pub(super) shape: Vec<usize>,
@@ -62,7 +62,7 @@ impl Optimizer {
             tables.retain(|table| table.size() >= LEAST_DEFERRED);
             for (parameter, memory) in model.trained().zip(&mut optimizer.memory) {
                 let table = tables.iter().find(|table| table.id() == parameter.id());
-                memory.deferred = table.and_then(|table| Deferred::new(table));
+                memory.deferred = table.and_then(|table| LazyTable::new(table));
             }
         }
         optimizer
@@ -77,7 +77,7 @@ impl Optimizer {
             .map(|(parameter, part)| Memory {
                 slots: names
                     .iter()
-                    .map(|slot| Slot {
+                    .map(|slot| OptimizerSlot {
                         name: format!("{slot}.{}", parameter.name()),
                         shape: parameter.shape().to_vec(),
                         values: vec![0.0; part.len()].into(),
@@ -104,7 +104,7 @@ impl Optimizer {
     ///
     /// # Panics
     /// If the values of a table are missing.
-    pub(super) fn state(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn state(&self) -> impl Iterator<Item = &OptimizerSlot> {
         self.memory.iter().flat_map(|memory| {
             memory.slots.iter().inspect(|slot| {
                 assert_eq!(
@@ -124,7 +124,7 @@ impl Optimizer {
     }
 
     /// The state tensors, to restore them.
-    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+    pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut OptimizerSlot> {
         self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
     }
 
@@ -158,7 +158,7 @@ impl Optimizer {
                 continue;
             }
             parameter.update(|values| {
-                let part = Part { buffer: values, range: range.clone() };
+                let part = BufferSliceMut { buffer: values, range: range.clone() };
                 rates.apply(part, gradient, slots, verdict);
                 see(values, range.clone());
             });
@@ -196,7 +196,13 @@ impl<'a> Rates<'a> {
     }
 
     /// Updates a part of a parameter and the state.
-    fn apply(&self, part: Part<'_>, gradient: &Buffer, slots: &mut [Slot], verdict: Option<&Buffer>) {
+    fn apply(
+        &self,
+        part: BufferSliceMut<'_>,
+        gradient: &Buffer,
+        slots: &mut [OptimizerSlot],
+        verdict: Option<&Buffer>,
+    ) {
         match (self.config.kind, slots) {
             (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
                 let moments = [&mut mean.values, &mut square.values];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
-use attentive_config::{Config, Difference};
+use attentive_config::{Config, KeyDifference};
 use attentive_device::current;
 use attentive_interop::ExportFormat;
 use attentive_kernels::threads::Threads;
@@ -15,27 +15,27 @@ use attentive_model::nn::Blueprint;
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
-use super::corpora::Given;
-use super::directory::{self, Found};
+use super::corpora::InMemoryCorpora;
+use super::directory::{self, DirectoryContents};
 use super::duplicates;
 use super::exchange::parameters_of_first;
 use super::frozen::Frozen;
-use super::material::{Known, Material, material, preparing};
+use super::material::{Material, RunContext, material, preparing};
 use super::memory::Subject;
 use super::report::{Event, Observer};
-use super::source::Source;
-use super::{Existing, Learner, Memory, RunOptions, Schedule, memory};
+use super::source::PretrainedModel;
+use super::{Existing, Learner, MemoryEstimate, RunOptions, Schedule, memory};
 
 /// A prepared run.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedRun {
     pub config: Config,
     pub processes: Processes,
     /// The run directory.
     pub dir: PathBuf,
     pub material: Material,
     pub learner: Learner,
-    pub memory: Memory,
+    pub memory: MemoryEstimate,
     /// The update of the checkpoint to resume from.
     pub resume_at: Option<u64>,
     /// Keeps other runs from writing to the run directory. The first process holds it.
@@ -44,7 +44,7 @@ pub(super) struct Prepared {
 
 /// The run directory, with its contents as found.
 struct Opened {
-    found: Found,
+    found: DirectoryContents,
     lock: Lock,
     beginning: Beginning,
 }
@@ -54,19 +54,19 @@ enum Beginning {
     /// They are initialized randomly.
     Nothing,
     /// They are taken from the model in `model.from`.
-    Model(Box<Source>),
+    Model(Box<PretrainedModel>),
     /// They are taken from the checkpoint at this update.
     Checkpoint(u64),
 }
 
 impl Opened {
     /// The known facts about the run in `dir` before the training data are read.
-    fn known<'a>(&'a self, dir: &'a Path) -> Known<'a> {
+    fn known<'a>(&'a self, dir: &'a Path) -> RunContext<'a> {
         let run = match &self.found {
-            Found::Run(stored) => Some((dir, &**stored)),
-            Found::Nothing | Found::Replaceable => None,
+            DirectoryContents::Run(stored) => Some((dir, &**stored)),
+            DirectoryContents::Nothing | DirectoryContents::Replaceable => None,
         };
-        Known {
+        RunContext {
             run,
             source: match &self.beginning {
                 Beginning::Model(source) => Some(source),
@@ -113,10 +113,10 @@ impl Opened {
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
-    given: Given,
+    given: InMemoryCorpora,
     options: &RunOptions,
     observer: &mut dyn Observer,
-) -> Result<Prepared> {
+) -> Result<PreparedRun> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
     let warnings = duplicates::warnings(&config.data);
@@ -154,7 +154,7 @@ pub(super) fn prepare(
     require_same_products(&learner, processes)?;
     let lock = opened.map(|opened| opened.claim(dir, config, &material));
     let lock = processes.agree("the run directory was claimed", lock.transpose())?;
-    Ok(Prepared {
+    Ok(PreparedRun {
         config: config.clone(),
         processes: processes.clone(),
         dir: dir.to_path_buf(),
@@ -226,7 +226,7 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
     let first = config_of_first(&Provenance::this_program(), config, processes);
     checked?;
     let first = first?;
-    if let Some(Difference { key, ours, theirs }) = first.difference(config) {
+    if let Some(KeyDifference { key, ours, theirs }) = first.difference(config) {
         return Err(Error::Config {
             key,
             expected: format!("{ours}, as in process 0"),
@@ -273,16 +273,16 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
     let dir = options.out.as_path();
     let lock = directory::lock(dir)?;
     let found = directory::inspect(config, dir, options.existing)?;
-    if matches!(found, Found::Nothing) && options.existing == Existing::Resume {
+    if matches!(found, DirectoryContents::Nothing) && options.existing == Existing::Resume {
         observer.on(&Event::Note(&format!("nothing to resume in `{}`: starting a new run", dir.display())));
     }
     let resume_at = match found {
-        Found::Run(_) => last_checkpoint(dir, observer)?,
-        Found::Nothing | Found::Replaceable => None,
+        DirectoryContents::Run(_) => last_checkpoint(dir, observer)?,
+        DirectoryContents::Nothing | DirectoryContents::Replaceable => None,
     };
     let beginning = match (resume_at, &config.model.from) {
         (Some(step), _) => Beginning::Checkpoint(step),
-        (None, Some(from)) => Beginning::Model(Box::new(Source::open(from, config)?)),
+        (None, Some(from)) => Beginning::Model(Box::new(PretrainedModel::open(from, config)?)),
         (None, None) => Beginning::Nothing,
     };
     Ok(Opened { found, lock, beginning })
@@ -302,7 +302,7 @@ fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64
 /// The weights of `source`. Reports those that are newly initialized.
 pub(super) fn first_weights(
     config: &Config,
-    source: &Source,
+    source: &PretrainedModel,
     architecture: &Architecture,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Parameter>> {
@@ -336,7 +336,7 @@ pub(super) fn check_memory(
     frozen: &Frozen,
     material: &Material,
     processes: &Processes,
-) -> Result<Memory> {
+) -> Result<MemoryEstimate> {
     let subject = Subject {
         config,
         architecture,
@@ -348,9 +348,9 @@ pub(super) fn check_memory(
         gpu: current().hardware().map(|hardware| hardware.memory),
     };
     let feed = &material.feed;
-    let memory = Memory::predict(&subject, &feed.sizes());
+    let memory = MemoryEstimate::predict(&subject, &feed.sizes());
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
-        let with_budget = |tokens| Memory::predict(&subject, &feed.sizes_within(tokens));
+        let with_budget = |tokens| MemoryEstimate::predict(&subject, &feed.sizes_within(tokens));
         let least = feed.least_batch_tokens();
         memory.check(config.train.batch_tokens, limit, least, with_budget)?;
     }

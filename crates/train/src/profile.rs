@@ -9,20 +9,20 @@ use attentive_config::Config;
 use attentive_data::Feed;
 use attentive_device::current;
 use attentive_processes::Processes;
-use attentive_tape::{Spent, profiled};
+use attentive_tape::{OpTimings, profiled};
 
-use super::corpora::Given;
+use super::corpora::InMemoryCorpora;
 use super::frozen::Frozen;
-use super::material::{Known, material, preparing};
+use super::material::{RunContext, material, preparing};
 use super::prepare::{check_memory, first_weights, fresh_model};
 use super::report::{Event, Observer, StepReport};
-use super::source::Source;
-use super::span::Span;
-use super::{Learner, Part, Plateau, Schedule, Watch, memory, on_device};
+use super::source::PretrainedModel;
+use super::span::UpdateTotals;
+use super::{Learner, Plateau, Schedule, UpdateObserver, UpdatePhase, memory, on_device};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
-pub struct Profile {
+pub struct TrainingProfile {
     pub updates: u64,
     /// The number of real target tokens.
     pub tgt_tokens: usize,
@@ -35,14 +35,14 @@ pub struct Profile {
     /// Time spent on the gradient norm and the optimizer.
     pub optimizer: Duration,
     /// The operations within forward and backward passes, slowest first.
-    pub operations: Vec<(&'static str, Spent)>,
+    pub operations: Vec<(&'static str, OpTimings)>,
     /// Predicted peak memory use, in bytes.
     pub predicted_memory: u64,
     /// Measured peak memory use, where the system reports it.
     pub memory: Option<u64>,
 }
 
-impl Profile {
+impl TrainingProfile {
     /// Returns the total time of all updates.
     pub fn total(&self) -> Duration {
         self.data + self.forward + self.backward + self.optimizer
@@ -59,7 +59,7 @@ pub fn profile(
     updates: u64,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
-) -> Result<Profile> {
+) -> Result<TrainingProfile> {
     config.validate()?;
     on_device(config.train.device, &Processes::alone(), || profile_here(config, updates, interrupt, observer))
 }
@@ -70,15 +70,16 @@ fn profile_here(
     updates: u64,
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
-) -> Result<Profile> {
+) -> Result<TrainingProfile> {
     if let Some(warning) = current().hardware().and_then(|it| it.warning()) {
         observer.on(&Event::Warning(&warning));
     }
     let alone = Processes::alone();
     let from = config.model.from.as_deref();
-    let source = from.map(|from| Source::open(from, config)).transpose()?;
-    let known = Known { run: None, source: source.as_ref() };
-    let material = preparing(interrupt, || material(config, known, Given::default(), &alone, observer))?;
+    let source = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
+    let known = RunContext { run: None, source: source.as_ref() };
+    let material =
+        preparing(interrupt, || material(config, known, InMemoryCorpora::default(), &alone, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
@@ -97,8 +98,8 @@ fn profile_here(
     let predicted_memory = start.memory;
     let mut subject =
         Subject { feed: material.feed, learner, schedule: Schedule::of(config), interrupt, observer };
-    subject.update(1, &mut Profile::default())?;
-    let mut profile = Profile::default();
+    subject.update(1, &mut TrainingProfile::default())?;
+    let mut profile = TrainingProfile::default();
     let (done, spent) = profiled(|| (2..updates + 2).try_for_each(|step| subject.update(step, &mut profile)));
     done?;
     profile.operations = spent.into_iter().collect();
@@ -119,17 +120,17 @@ struct Subject<'a> {
 
 impl Subject<'_> {
     /// Makes update number `step` and adds it to `profile`.
-    fn update(&mut self, step: u64, profile: &mut Profile) -> Result<()> {
+    fn update(&mut self, step: u64, profile: &mut TrainingProfile) -> Result<()> {
         let begin = Instant::now();
         let epoch = self.feed.position().epoch;
         let learning_rate = self.schedule.learning_rate(step, &Plateau::default());
         let (n_batches, share) = (self.learner.n_batches(), self.learner.share());
-        let batches = profile.part(Part::Data, || self.feed.next_batches(n_batches, share))?;
+        let batches = profile.part(UpdatePhase::Data, || self.feed.next_batches(n_batches, share))?;
         let update = self.learner.learn(step, learning_rate, &batches, profile);
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;
-        let span = Span::of(&update, begin.elapsed());
+        let span = UpdateTotals::of(&update, begin.elapsed());
         let report = StepReport::new(step, epoch, learning_rate, &span);
         self.observer.on(&Event::Step { report: &report, logged: None });
         match self.interrupt.requested() {
@@ -139,15 +140,15 @@ impl Subject<'_> {
     }
 }
 
-impl Watch for Profile {
-    fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R {
+impl UpdateObserver for TrainingProfile {
+    fn part<R>(&mut self, part: UpdatePhase, work: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = work();
         *match part {
-            Part::Data => &mut self.data,
-            Part::Forward => &mut self.forward,
-            Part::Backward => &mut self.backward,
-            Part::Optimizer => &mut self.optimizer,
+            UpdatePhase::Data => &mut self.data,
+            UpdatePhase::Forward => &mut self.forward,
+            UpdatePhase::Backward => &mut self.backward,
+            UpdatePhase::Optimizer => &mut self.optimizer,
         } += start.elapsed();
         result
     }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use attentive_checkpoint::Products;
+use attentive_checkpoint::MatmulBackend;
 use attentive_data::Progress;
 use attentive_metrics::{Score, perplexity};
 use serde::Serialize;
 
-use super::span::Span;
+use super::span::UpdateTotals;
 
 /// Observes a training run.
 pub trait Observer {
@@ -100,7 +100,7 @@ pub struct StartReport {
     /// The predicted peak use of the GPU's own memory, in bytes; 0 without one.
     pub gpu_memory: u64,
     /// The precision of matrix products, and the instruction set or the GPU that computes them.
-    pub products: Products,
+    pub products: MatmulBackend,
     /// The number of processes that share the work.
     pub processes: usize,
 }
@@ -133,7 +133,7 @@ pub struct StepReport {
 
 impl StepReport {
     /// Creates the report on the updates of `span`, the last of which was update `step`.
-    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, span: &Span) -> Self {
+    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, span: &UpdateTotals) -> Self {
         let per_token = |sum: f64| sum / span.n_tokens.max(1) as f64;
         Self {
             step,
@@ -175,7 +175,7 @@ pub struct ValidationReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_match: Option<f64>,
     /// Some of the translations.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<SampleTranslation>,
     /// True if this is the best validation so far, by `train.best_by`.
     pub best: bool,
     /// The duration of the validation, in seconds.
@@ -184,7 +184,7 @@ pub struct ValidationReport {
 
 /// A translation and its reference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Sample {
+pub struct SampleTranslation {
     /// The source sentence.
     pub src: String,
     /// The model's translation.

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use attentive_architecture::Decoder;
+use attentive_architecture::DecoderSpec;
 use attentive_base::batch::{Batch, Padded, TokenId};
 use attentive_base::random::Random;
 use attentive_config::{Config, SamplingConfig, SamplingKind};
@@ -60,7 +60,7 @@ impl ScheduledSampling {
         let n_places = tgt_in.ids.len();
         let from_model: Vec<bool> = (0..n_places).map(|_| !random.chance(probability)).collect();
         let mixed = match model.architecture().decoder() {
-            Some(Decoder::Recurrent(_)) => one_by_one(model, batch, tgt_in, &from_model),
+            Some(DecoderSpec::Recurrent(_)) => one_by_one(model, batch, tgt_in, &from_model),
             _ => at_once(model, batch, tgt_in, &from_model),
         };
         Cow::Owned(Batch {
@@ -123,7 +123,7 @@ mod tests {
     use attentive_config::{Family, ModelConfig};
 
     use super::*;
-    use crate::{Learner, Unwatched};
+    use crate::{Learner, NoUpdateObserver};
 
     fn sampling(kind: SamplingKind, least: f64, decay_steps: f64) -> ScheduledSampling {
         let mut config = Config::default();
@@ -214,7 +214,7 @@ mod tests {
     /// The predictions that the decoder may read at each position but the first.
     fn predictions(model: &Model, batch: &Batch, mixed: &Padded) -> Vec<TokenId> {
         let width = mixed.width();
-        let Some(Decoder::Recurrent(_)) = model.architecture().decoder() else {
+        let Some(DecoderSpec::Recurrent(_)) = model.architecture().decoder() else {
             let predicted = model.predict(batch);
             return predicted.chunks(width).flat_map(|row| [&[0], &row[..width - 1]].concat()).collect();
         };
@@ -297,7 +297,7 @@ mod tests {
                 config.train.scheduled_sampling =
                     SamplingConfig { kind, least: 0.0, ..SamplingConfig::default() };
                 let mut learner = Learner::new(model(family), &config);
-                let update = learner.learn(1, 0.1, &[batch(family)], &mut Unwatched).unwrap();
+                let update = learner.learn(1, 0.1, &[batch(family)], &mut NoUpdateObserver).unwrap();
                 (update.sums.loss, learner.model().copied())
             };
             let (forced, sampled) = (learned(SamplingKind::None), learned(SamplingKind::Constant));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, Description, LoadedWeights, Origin, files};
+use attentive_checkpoint::{self as checkpoint, Description, LoadedWeights, ParentModel, files};
 use attentive_config::Config;
 use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
@@ -14,7 +14,7 @@ use attentive_text::{self as text, Tokenizers};
 
 /// A model directory that is not quantized, without its weights.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct PretrainedModel {
     dir: PathBuf,
     tokenizers: Tokenizers,
     sha256: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Source {
     new_head: bool,
 }
 
-impl Source {
+impl PretrainedModel {
     /// Opens the model in the directory `dir`, for training according to `config`.
     ///
     /// # Errors
@@ -103,8 +103,8 @@ impl Source {
     }
 
     /// The model's origin as stored in provenances.
-    pub(super) fn origin(&self) -> Origin {
-        Origin { path: self.dir.display().to_string(), sha256: self.sha256.clone() }
+    pub(super) fn origin(&self) -> ParentModel {
+        ParentModel { path: self.dir.display().to_string(), sha256: self.sha256.clone() }
     }
 }
 

@@ -10,7 +10,7 @@ use super::Update;
 /// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a
 /// resumed run logs the same numbers; times are not, since they depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Span {
+pub(super) struct UpdateTotals {
     pub updates: u64,
     /// The sum of the label-smoothed losses of the target tokens.
     pub loss: f64,
@@ -30,7 +30,7 @@ pub(super) struct Span {
     pub time: Duration,
 }
 
-impl Span {
+impl UpdateTotals {
     /// Adds an update that took `time`.
     pub(super) fn add(&mut self, update: &Update, time: Duration) {
         let LossSums { loss, nll, n_tokens, n_correct } = update.sums;

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug)]
 pub(super) struct PartialSums<T> {
     /// The nodes from left to right, without gaps.
-    nodes: Vec<Node<T>>,
+    nodes: Vec<SumNode<T>>,
 }
 
 /// The sum of `2^level` micro-batches.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Node<T> {
+pub(super) struct SumNode<T> {
     /// The number of the first micro-batch in its update.
     first: u64,
     level: u32,
@@ -37,17 +37,17 @@ impl<T: AddAssign> PartialSums<T> {
     /// # Panics
     /// If it does not follow the last one.
     pub(super) fn push(&mut self, number: u64, sum: T) {
-        let node = Node { first: number, level: 0, sum };
+        let node = SumNode { first: number, level: 0, sum };
         self.add(node);
     }
 
     /// The sums so far, from left to right.
-    pub(super) fn nodes(&self) -> &[Node<T>] {
+    pub(super) fn nodes(&self) -> &[SumNode<T>] {
         &self.nodes
     }
 
     /// The sums so far, from left to right.
-    pub(super) fn into_nodes(self) -> impl Iterator<Item = Node<T>> {
+    pub(super) fn into_nodes(self) -> impl Iterator<Item = SumNode<T>> {
         self.nodes.into_iter()
     }
 
@@ -64,26 +64,26 @@ impl<T: AddAssign> PartialSums<T> {
     ///
     /// # Panics
     /// If they do not follow the last one.
-    pub(super) fn add(&mut self, mut right: Node<T>) {
-        let next = self.nodes.last().map(Node::end);
+    pub(super) fn add(&mut self, mut right: SumNode<T>) {
+        let next = self.nodes.last().map(SumNode::end);
         assert!(
             next.is_none_or(|next| next == right.first),
             "micro-batch {} comes after {next:?}",
             right.first
         );
         while let Some(left) = self.nodes.pop_if(|left| left.is_sibling(&right)) {
-            let Node { first, level, mut sum } = left;
+            let SumNode { first, level, mut sum } = left;
             sum += right.sum;
-            right = Node { first, level: level + 1, sum };
+            right = SumNode { first, level: level + 1, sum };
         }
         self.nodes.push(right);
     }
 }
 
-impl<T> Node<T> {
+impl<T> SumNode<T> {
     /// Another sum of the same micro-batches.
-    pub(super) fn with<U>(&self, sum: U) -> Node<U> {
-        Node { first: self.first, level: self.level, sum }
+    pub(super) fn with<U>(&self, sum: U) -> SumNode<U> {
+        SumNode { first: self.first, level: self.level, sum }
     }
 
     /// The micro-batch after the last one.
@@ -103,12 +103,12 @@ pub(super) fn most_at_once(n: u64) -> u32 {
 }
 
 /// The nodes, without their sums, that remain when these micro-batches are added.
-pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<Node<()>> {
+pub(super) fn nodes_of(numbers: Range<u64>) -> Vec<SumNode<()>> {
     let (mut first, mut nodes) = (numbers.start, Vec::new());
     while first < numbers.end {
         let aligned = if first == 0 { u32::MAX } else { first.trailing_zeros() };
         let level = aligned.min((numbers.end - first).ilog2());
-        nodes.push(Node { first, level, sum: () });
+        nodes.push(SumNode { first, level, sum: () });
         first += 1 << level;
     }
     nodes
@@ -196,7 +196,7 @@ mod tests {
                 let check = |process| {
                     let numbers = bound(process)..bound(process + 1);
                     let of = of(numbers.clone()).nodes;
-                    let nodes: Vec<Node<()>> = of.iter().map(|node| node.with(())).collect();
+                    let nodes: Vec<SumNode<()>> = of.iter().map(|node| node.with(())).collect();
                     assert_eq!(nodes, nodes_of(numbers));
                 };
                 (0..processes).for_each(check);

@@ -10,16 +10,16 @@ use std::time::Instant;
 
 use attentive_base::error::{Error, NotFinite, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::weights::Tensor;
+use attentive_checkpoint::weights::NamedTensor;
 use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use serde::{Deserialize, Serialize};
 
-use self::files::Files;
+use self::files::RunFiles;
 pub(super) use self::started::MOST_STARTED;
 use self::started::StartedUpdate;
-use super::prepare::Prepared;
+use super::prepare::PreparedRun;
 use super::report::{Event, Observer};
-use super::span::Span;
+use super::span::UpdateTotals;
 use super::update::{damaged, not_finite};
 use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary};
 
@@ -28,14 +28,14 @@ const COMPARE_EVERY: u64 = 100;
 
 /// A run in progress.
 pub(super) struct Trainer<'a> {
-    setup: Prepared,
+    setup: PreparedRun,
     schedule: Schedule,
     progress: Progress,
     step: u64,
     /// The latest updates, whose results are not known yet.
     started: Vec<StartedUpdate>,
     /// The files that only the first process writes.
-    files: Option<Files>,
+    files: Option<RunFiles>,
     last_saved: Option<(u64, PathBuf)>,
     /// The scores of the latest validation, and its update.
     scores: Option<(u64, Vec<RecordedScore>)>,
@@ -59,18 +59,18 @@ struct Progress {
     best: Option<BestReport>,
     validations_without_better: u64,
     /// The updates since the last log entry.
-    unlogged: Span,
+    unlogged: UpdateTotals,
 }
 
 impl<'a> Trainer<'a> {
     pub(super) fn new(
-        setup: Prepared,
+        setup: PreparedRun,
         interrupt: &'a Interrupt,
         observer: &'a mut dyn Observer,
     ) -> Result<Self> {
         let files = setup.processes.is_first().then(|| {
             let tensorboard = setup.config.train.tensorboard;
-            Files::open(&setup.dir, setup.resume_at, tensorboard)
+            RunFiles::open(&setup.dir, setup.resume_at, tensorboard)
         });
         let files = setup.processes.agree("the run's files were opened", files.transpose())?;
         let mut trainer = Self {
@@ -271,7 +271,13 @@ impl<'a> Trainer<'a> {
     }
 
     /// Writes a checkpoint.
-    fn write(&self, files: &Files, optimizer: &[Tensor<'_>], reason: Reason, best: bool) -> Result<()> {
+    fn write(
+        &self,
+        files: &RunFiles,
+        optimizer: &[NamedTensor<'_>],
+        reason: Reason,
+        best: bool,
+    ) -> Result<()> {
         let setup = &self.setup;
         let model = setup.learner.model();
         if let Some(name) = damaged(model.parameters()) {

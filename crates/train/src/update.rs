@@ -14,7 +14,7 @@ use super::{Learner, UpdateScale};
 
 /// A phase of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum UpdatePhase {
     /// Making a batch.
     Data,
     /// A forward pass.
@@ -26,17 +26,17 @@ pub enum Part {
 }
 
 /// Observes the phases of an update.
-pub trait Watch {
+pub trait UpdateObserver {
     /// Runs `work`, which is the phase `part` of an update.
-    fn part<R>(&mut self, part: Part, work: impl FnOnce() -> R) -> R;
+    fn part<R>(&mut self, part: UpdatePhase, work: impl FnOnce() -> R) -> R;
 }
 
 /// An observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
+pub struct NoUpdateObserver;
 
-impl Watch for Unwatched {
-    fn part<R>(&mut self, _part: Part, work: impl FnOnce() -> R) -> R {
+impl UpdateObserver for NoUpdateObserver {
+    fn part<R>(&mut self, _part: UpdatePhase, work: impl FnOnce() -> R) -> R {
         work()
     }
 }
@@ -72,7 +72,7 @@ enum Outcome {
 
 /// The results of several updates.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedUpdates {
     /// Of those before the first with a NaN or infinite loss or gradient.
     pub updates: Vec<Update>,
     /// The damage of that one. The model is as it was before, also if other updates were started after it.
@@ -105,11 +105,11 @@ impl Learner {
         step: u64,
         learning_rate: f64,
         batches: &[Batch],
-        watch: &mut impl Watch,
+        watch: &mut impl UpdateObserver,
     ) -> Result<Update, Box<NotFinite>> {
         let started = self.start(step, learning_rate, batches, watch)?;
-        watch.part(Part::Optimizer, || {
-            let Finished { updates, damage } = self.finish(&[(&started, batches)]);
+        watch.part(UpdatePhase::Optimizer, || {
+            let FinishedUpdates { updates, damage } = self.finish(&[(&started, batches)]);
             damage.map_or_else(|| Ok(updates[0]), Err)
         })
     }
@@ -127,15 +127,15 @@ impl Learner {
         step: u64,
         learning_rate: f64,
         batches: &[Batch],
-        watch: &mut impl Watch,
+        watch: &mut impl UpdateObserver,
     ) -> Result<Started, Box<NotFinite>> {
         let computed = self.compute(step, batches, watch);
         let outcome = if self.waits() {
             let sums = self.checked(step, batches, &computed.losses)?;
             let change = || self.change_now(step, learning_rate, batches, &computed, sums);
-            Outcome::Known(watch.part(Part::Optimizer, change)?)
+            Outcome::Known(watch.part(UpdatePhase::Optimizer, change)?)
         } else {
-            watch.part(Part::Optimizer, || self.change_later(step, learning_rate, computed))
+            watch.part(UpdatePhase::Optimizer, || self.change_later(step, learning_rate, computed))
         };
         Ok(Started { step, outcome })
     }
@@ -147,7 +147,7 @@ impl Learner {
 
     /// Returns the results of the updates since the last call, in their order, each with its micro-batches.
     /// The host waits for the device once.
-    pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> Finished {
+    pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> FinishedUpdates {
         let all = started.iter().flat_map(|(started, _)| started.buffers());
         let all = Vec::from_iter(all);
         let mut found = if all.is_empty() { Vec::new() } else { current().download_all(&all) }.into_iter();
@@ -157,11 +157,11 @@ impl Learner {
                 Some(update) => updates.push(update),
                 None => {
                     let damage = Some(self.damage(started.step, batches));
-                    return Finished { updates, damage };
+                    return FinishedUpdates { updates, damage };
                 }
             }
         }
-        Finished { updates, damage: None }
+        FinishedUpdates { updates, damage: None }
     }
 
     /// The result of an update, given the elements of its buffers; `None` if it is damaged.
@@ -188,7 +188,7 @@ impl Learner {
     /// The damage of an update, which is computed again to find it.
     fn damage(&mut self, step: u64, batches: &[Batch]) -> Box<NotFinite> {
         self.verdict = None;
-        let computed = self.compute(step, batches, &mut Unwatched);
+        let computed = self.compute(step, batches, &mut NoUpdateObserver);
         match self.checked(step, batches, &computed.losses) {
             Err(damage) => damage,
             Ok(sums) => self.damaged_gradient(step, sums, &computed.gradients, batches),
@@ -196,7 +196,7 @@ impl Learner {
     }
 
     /// The losses and gradients of all micro-batches.
-    fn compute(&self, step: u64, batches: &[Batch], watch: &mut impl Watch) -> Computed {
+    fn compute(&self, step: u64, batches: &[Batch], watch: &mut impl UpdateObserver) -> Computed {
         let share = self.share();
         assert_eq!(batches.len(), share.len(), "one batch per micro-batch");
         let (mut losses, mut gradients) = (Vec::new(), PartialSums::default());
@@ -204,7 +204,7 @@ impl Learner {
         let mut forward = |place: usize, watch: &mut _| {
             let batch = &batches[place - share.start];
             let number = self.number(step, place);
-            let loss = Watch::part(watch, Part::Forward, || self.loss(batch, number));
+            let loss = UpdateObserver::part(watch, UpdatePhase::Forward, || self.loss(batch, number));
             losses.push(loss.losses.clone());
             if let Some(total) = &mut total {
                 current().add(total, loss.loss.buffer());
@@ -215,10 +215,10 @@ impl Learner {
         for place in share.start..last {
             let loss = forward(place, watch);
             let backward = || self.gradients(loss);
-            gradients.push(place as u64, watch.part(Part::Backward, backward));
+            gradients.push(place as u64, watch.part(UpdatePhase::Backward, backward));
         }
         let loss = forward(last, watch);
-        let gradients = watch.part(Part::Backward, || {
+        let gradients = watch.part(UpdatePhase::Backward, || {
             self.exchange.sum(gradients, |complete| self.watched_gradients(loss, complete))
         });
         Computed { losses, loss: total, gradients }

@@ -15,7 +15,7 @@ use attentive_tape::LossSums;
 use attentive_text::Tokenizers;
 
 use super::exchange;
-use super::report::{Sample, ValidationReport};
+use super::report::{SampleTranslation, ValidationReport};
 
 /// The validation data.
 #[derive(Debug)]
@@ -83,11 +83,11 @@ impl ValidationSet {
         Ok(report)
     }
 
-    fn samples(&self, translations: &[String], count: usize) -> Vec<Sample> {
+    fn samples(&self, translations: &[String], count: usize) -> Vec<SampleTranslation> {
         let pairs = self.src.iter().zip(&self.tgt).zip(translations);
         pairs
             .take(count)
-            .map(|((src, tgt), translation)| Sample {
+            .map(|((src, tgt), translation)| SampleTranslation {
                 src: src.clone(),
                 translation: translation.clone(),
                 reference: tgt.clone(),

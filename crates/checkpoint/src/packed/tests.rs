@@ -25,11 +25,11 @@ fn written(engine: &Engine) -> Vec<u8> {
 }
 
 /// Opens a file with these bytes.
-fn open(bytes: &[u8], architecture: &Architecture) -> Result<Packed> {
+fn open(bytes: &[u8], architecture: &Architecture) -> Result<QuantizedWeights> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     fs::write(&path, bytes).unwrap();
-    Packed::open(&path, architecture)
+    QuantizedWeights::open(&path, architecture)
 }
 
 fn problem(bytes: &[u8], architecture: &Architecture) -> String {
@@ -40,7 +40,7 @@ fn problem(bytes: &[u8], architecture: &Architecture) -> String {
 }
 
 /// A file with these tensors, and its checksum. `pad` more blanks follow the header.
-fn encoded(tensors: &[Tensor<'_>], pad: usize) -> Vec<u8> {
+fn encoded(tensors: &[RawTensor<'_>], pad: usize) -> Vec<u8> {
     let mut end = 0;
     let infos = tensors.iter().map(|tensor| {
         let start = end;
@@ -91,7 +91,7 @@ fn numbers_start_at_lines_of_the_cache() {
     }
 }
 
-fn tensors_of_file(bytes: &[u8]) -> Tensors {
+fn tensors_of_file(bytes: &[u8]) -> TensorIndex {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packed");
     fs::write(&path, bytes).unwrap();
@@ -114,11 +114,11 @@ fn files_of_other_models_are_refused() {
     assert!(found.contains("which does not fit [64, 12]"), "{found}");
     let cut = &bytes[..bytes.len() - 4];
     assert!(problem(cut, &architecture).contains("not a complete safetensors file"));
-    let missing = Packed::open(Path::new("no such folder"), &architecture).unwrap_err();
+    let missing = QuantizedWeights::open(Path::new("no such folder"), &architecture).unwrap_err();
     assert!(missing.to_string().contains("no such file"), "{missing}");
 }
 
-fn all(engine: &Engine) -> Vec<Tensor<'_>> {
+fn all(engine: &Engine) -> Vec<RawTensor<'_>> {
     engine.weights().iter().flat_map(tensors_of).collect()
 }
 
@@ -127,7 +127,7 @@ fn all(engine: &Engine) -> Vec<Tensor<'_>> {
 fn tensors_that_do_not_fit_are_refused() {
     let (architecture, int8) = engine(&base(), Precision::Int8);
     let (_, bf16) = engine(&base(), Precision::Bf16);
-    let is_matrix = |tensor: &Tensor<'_>| tensor.dtype == Dtype::I8;
+    let is_matrix = |tensor: &RawTensor<'_>| tensor.dtype == Dtype::I8;
     let first = all(&int8).iter().position(is_matrix).unwrap();
     let name = all(&int8)[first].name.clone();
     assert!(open(&encoded(&all(&int8), 0), &architecture).is_ok());
@@ -168,7 +168,7 @@ fn parameters_of_the_other_kind_are_converted() {
     let mut tensors = all(&int8);
     let weight = weights.iter().find(|weight| weight.name.contains("query.weight")).unwrap();
     tensors.retain(|tensor| !tensor.name.starts_with(&weight.name));
-    tensors.push(Tensor {
+    tensors.push(RawTensor {
         name: weight.name.clone(),
         dtype: Dtype::F32,
         shape: vec![weight.values.len()],

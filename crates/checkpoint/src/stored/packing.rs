@@ -12,7 +12,7 @@ use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_model::engine::{Engine, Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
 
-use super::{Stored, read_numbers};
+use super::{SafetensorsFile, read_numbers};
 use crate::mapped::numbers;
 
 /// Matrices of more bytes are packed first, while the others take no RAM yet.
@@ -22,13 +22,13 @@ pub(super) const LARGE: usize = 16 << 20;
 /// would take longer: the end of a mapping interrupts the other threads of the process.
 const SMALL: usize = 1 << 20;
 
-impl Stored {
+impl SafetensorsFile {
     /// Makes an engine in `precision` of the parameters `expected` (name and shape).
     ///
     /// Only one matrix at a time is read, so they take the RAM of the engine and of the largest matrix.
     ///
     /// # Errors
-    /// Any error of [`Stored::check`]; a wrong checksum.
+    /// Any error of [`SafetensorsFile::check`]; a wrong checksum.
     pub(crate) fn engine(
         mut self,
         expected: &[(String, Vec<usize>)],

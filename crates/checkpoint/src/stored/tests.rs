@@ -8,7 +8,7 @@ use super::*;
 use crate::weights::{sha256_of, write};
 
 fn read(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
-    Stored::open(path, None)?.parameters(expected)
+    SafetensorsFile::open(path, None)?.parameters(expected)
 }
 
 fn saved() -> (tempfile::TempDir, PathBuf, Vec<(String, Vec<usize>)>) {
@@ -37,7 +37,7 @@ fn mapped_parameters_are_those_that_are_read() {
     let parameters = [parameter("b", &[1.5, -2.0, 0.25]), parameter("a", &[4.0])];
     write(&path, &parameters).expect("write");
     let expected = parameters.each_ref().map(|parameter| (parameter.name.clone(), parameter.shape.clone()));
-    let mapped = Stored::open(&path, None).expect("open").mapped(&expected);
+    let mapped = SafetensorsFile::open(&path, None).expect("open").mapped(&expected);
     let mapped = mapped.expect("map");
     assert_eq!(mapped.len(), 2);
     for (index, read) in read(&path, &expected).expect("read").into_iter().enumerate() {
@@ -45,7 +45,7 @@ fn mapped_parameters_are_those_that_are_read() {
         assert_eq!(*mapped.values(index), *read.values);
     }
     let other = [("a".into(), vec![1])];
-    assert!(Stored::open(&path, None).expect("open").mapped(&other).is_err());
+    assert!(SafetensorsFile::open(&path, None).expect("open").mapped(&other).is_err());
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     let path = folder.path().join("model.safetensors");
     write(&path, &parameters).expect("write");
     let sha256 = sha256_of(&fs::read(&path).expect("read"));
-    let open = |sha256: &str| Stored::open(&path, Some(sha256)).expect("open");
+    let open = |sha256: &str| SafetensorsFile::open(&path, Some(sha256)).expect("open");
     let begun = |sha256: &str| {
         let mut stored = open(sha256);
         stored.begin_checksum().expect("whole");
         stored
     };
-    let made = |stored: Stored| stored.engine(&expected, &architecture, Precision::F32);
+    let made = |stored: SafetensorsFile| stored.engine(&expected, &architecture, Precision::F32);
     let engine = |sha256: &str| {
         let (now, before) = (made(open(sha256)), made(begun(sha256)));
         assert_eq!(now.is_ok(), before.is_ok());
@@ -120,15 +120,15 @@ fn damage_and_mismatches_are_reported() {
 fn a_wrong_checksum_is_refused() {
     let (_folder, path, expected) = saved();
     let sha256 = sha256_of(&fs::read(&path).expect("read"));
-    let read = || Stored::open(&path, Some(&sha256))?.parameters(&expected);
+    let read = || SafetensorsFile::open(&path, Some(&sha256))?.parameters(&expected);
     assert!(read().is_ok());
-    let digest = Stored::open(&path, None).expect("open").digest();
+    let digest = SafetensorsFile::open(&path, None).expect("open").digest();
     assert_eq!(digest.expect("read"), sha256);
     let mut bytes = fs::read(&path).expect("read");
     *bytes.last_mut().expect("not empty") ^= 1;
     fs::write(&path, bytes).expect("write");
     // The header itself is intact.
-    let stored = Stored::open(&path, Some(&sha256)).expect("open");
+    let stored = SafetensorsFile::open(&path, Some(&sha256)).expect("open");
     assert!(stored.check(&expected).is_ok());
     assert!(stored.digest().is_err());
     let error = read().expect_err("must fail");
@@ -146,10 +146,10 @@ fn a_header_larger_than_the_file_is_refused() {
     ] {
         let bytes = [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat();
         fs::write(&path, bytes).expect("write");
-        assert!(Stored::open(&path, None).is_err(), "{header}");
+        assert!(SafetensorsFile::open(&path, None).is_err(), "{header}");
     }
     fs::write(&path, u64::MAX.to_le_bytes()).expect("write");
-    assert!(Stored::open(&path, None).is_err());
+    assert!(SafetensorsFile::open(&path, None).is_err());
 }
 
 #[test]

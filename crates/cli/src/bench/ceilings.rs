@@ -1,6 +1,6 @@
 //! What this machine can do.
 
-use attentive_kernels::ceiling::{self, On};
+use attentive_kernels::ceiling::{self, MeasurementThreads};
 use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
 use serde::Serialize;
@@ -39,8 +39,8 @@ impl Products {
 }
 
 /// Raises the rates on one thread and on all to those that `measure` finds, if these are higher.
-fn raise(rates: &mut [f64; 2], measure: impl Fn(On) -> f64) {
-    for (rate, on) in rates.iter_mut().zip([On::One, On::All]) {
+fn raise(rates: &mut [f64; 2], measure: impl Fn(MeasurementThreads) -> f64) {
+    for (rate, on) in rates.iter_mut().zip([MeasurementThreads::One, MeasurementThreads::All]) {
         *rate = rate.max(measure(on));
     }
 }

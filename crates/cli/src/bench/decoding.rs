@@ -6,14 +6,14 @@ use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_config::{Config, EarlyStopping, TrainDevice};
-use attentive_decode::{Capacity, SearchOptions, Sentence, Strategy, search};
+use attentive_decode::{Capacity, SearchOptions, SourceSentence, Strategy, search};
 use attentive_device::current;
-use attentive_kernels::ceiling::{self, On};
+use attentive_kernels::ceiling::{self, MeasurementThreads};
 use attentive_kernels::gemm::Float;
 use attentive_kernels::threads::Threads;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
-use attentive_model::engine::profile::{Part, Profile, profiled};
+use attentive_model::engine::profile::{Profile, ProfileSection, profiled};
 use attentive_model::engine::{Dense, Engine, Precision, Weight};
 use attentive_model::model::Model as Trained;
 use attentive_pipeline::device::caught;
@@ -27,7 +27,7 @@ use super::{percent, row, threads};
 
 /// A batch and the width of a beam.
 #[derive(Clone, Copy)]
-pub(super) struct Setting {
+pub(super) struct BenchmarkSetting {
     /// Sentences that each thread decodes together; with one, all threads work on it.
     batch: usize,
     beam: usize,
@@ -36,13 +36,13 @@ pub(super) struct Setting {
 }
 
 /// The settings that are measured on a device: on a GPU also a batch that is large enough for it.
-pub(super) fn settings(device: TrainDevice, quick: bool) -> Vec<Setting> {
+pub(super) fn settings(device: TrainDevice, quick: bool) -> Vec<BenchmarkSetting> {
     let batches: &[[usize; 2]] = match (quick, device) {
         (true, _) => &[[4, 4], [1, 2]],
         (false, TrainDevice::Cpu) => &[[32, 32], [1, 16]],
         (false, TrainDevice::Gpu(_)) => &[[256, 256], [32, 32], [1, 16]],
     };
-    let with_beam = |batch, sentences, beam| Setting { batch, beam, sentences };
+    let with_beam = |batch, sentences, beam| BenchmarkSetting { batch, beam, sentences };
     batches
         .iter()
         .flat_map(|&[batch, sentences]| [1, 5].map(|beam| with_beam(batch, sentences, beam)))
@@ -50,7 +50,7 @@ pub(super) fn settings(device: TrainDevice, quick: bool) -> Vec<Setting> {
 }
 
 /// A model with random weights.
-pub(super) struct Model<'a> {
+pub(super) struct BenchmarkModel<'a> {
     workload: &'a Workload,
     config: Config,
     engine: AnyEngine,
@@ -92,7 +92,7 @@ impl Matrices {
 /// A translation of random sentences.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename = "translation")]
-pub(super) struct Translation {
+pub(super) struct TranslationBenchmark {
     model: String,
     /// The GPU, if it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub(super) struct Translation {
     parts: Vec<(&'static str, f64)>,
 }
 
-impl<'a> Model<'a> {
+impl<'a> BenchmarkModel<'a> {
     /// The model on `device`.
     ///
     /// # Errors
@@ -145,12 +145,16 @@ impl<'a> Model<'a> {
     ///
     /// # Errors
     /// Those of the device.
-    pub(super) fn measure(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Result<Translation> {
+    pub(super) fn measure(
+        &self,
+        setting: BenchmarkSetting,
+        ceilings: impl FnOnce() -> f64,
+    ) -> Result<TranslationBenchmark> {
         caught(|| Ok(self.measured(setting, ceilings)))
     }
 
-    fn measured(&self, setting: Setting, ceilings: impl FnOnce() -> f64) -> Translation {
-        let Setting { batch, beam, sentences } = setting;
+    fn measured(&self, setting: BenchmarkSetting, ceilings: impl FnOnce() -> f64) -> TranslationBenchmark {
+        let BenchmarkSetting { batch, beam, sentences } = setting;
         let workers = match (&self.engine, batch) {
             (AnyEngine::Device(_), _) | (_, 1) => 1,
             (AnyEngine::Cpu(_), _) => Threads::current().count(),
@@ -160,7 +164,7 @@ impl<'a> Model<'a> {
         let start = Instant::now();
         let (tokens, profile) = profiled(|| self.translate(setting, workers, count));
         let seconds = start.elapsed().as_secs_f64();
-        let time = |&part: &Part| profile.time(part).as_secs_f64();
+        let time = |&part: &ProfileSection| profile.time(part).as_secs_f64();
         let parts = PARTS.iter().map(|(name, parts)| (*name, parts.iter().map(time).sum()));
         let bound = self.weights.as_ref().map(|weights| {
             let src_tokens = count * self.workload.length;
@@ -170,7 +174,7 @@ impl<'a> Model<'a> {
             AnyEngine::Cpu(_) => None,
             AnyEngine::Device(engine) => Some(engine.hardware()),
         };
-        Translation {
+        TranslationBenchmark {
             model: self.workload.name.clone(),
             gpu,
             precision: self.precision,
@@ -185,7 +189,7 @@ impl<'a> Model<'a> {
     }
 
     /// Translates `count` sentences and returns the number of tokens written.
-    fn translate(&self, setting: Setting, workers: usize, count: usize) -> usize {
+    fn translate(&self, setting: BenchmarkSetting, workers: usize, count: usize) -> usize {
         let length = self.workload.length;
         let options = SearchOptions {
             strategy: Strategy::beam(setting.beam, 1, EarlyStopping::Never),
@@ -197,7 +201,7 @@ impl<'a> Model<'a> {
         // No token ends a translation before the limit.
         let contract =
             TokenContract { start: 1, end: 2, pad: 0, never: vec![0], forced_first: None, forced_last: None };
-        let with = attentive_decode::Setting {
+        let with = attentive_decode::SearchContext {
             contract: &contract,
             options,
             capacity: Capacity { sentences: setting.batch, positions: usize::MAX },
@@ -209,12 +213,12 @@ impl<'a> Model<'a> {
     }
 
     /// Tokens without a pattern, the same in every run, after the special ones.
-    fn sentence(&self, number: usize) -> Sentence {
+    fn sentence(&self, number: usize) -> SourceSentence {
         let token = |place: usize| {
             let mixed = (number * self.workload.length + place).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             (3 + (mixed >> 32) % (self.workload.vocab - 3)) as TokenId
         };
-        Sentence::from((0..self.workload.length).map(token).collect::<Vec<_>>())
+        SourceSentence::from((0..self.workload.length).map(token).collect::<Vec<_>>())
     }
 }
 
@@ -233,7 +237,7 @@ impl Weights {
                 _ => decoder.add(matrix),
             }
         }
-        Self { encoder, decoder, reading: ceiling::read(decoder.bytes, On::All) }
+        Self { encoder, decoder, reading: ceiling::read(decoder.bytes, MeasurementThreads::All) }
     }
 
     /// The least time for the products, of which the CPU can do `most` operations per second.
@@ -246,17 +250,17 @@ impl Weights {
 }
 
 /// The parts of the work by name.
-const PARTS: [(&str, &[Part]); 7] = [
-    ("encoder", &[Part::Encoder]),
-    ("decoder: linear maps", &[Part::Linear]),
-    ("decoder: self-attention", &[Part::SelfAttention]),
-    ("decoder: cross-attention", &[Part::CrossAttention]),
-    ("decoder: norms, the rest", &[Part::DecoderRest]),
-    ("output projection, top-k", &[Part::Projection]),
-    ("search, waiting", &[Part::Search, Part::Waiting, Part::Rest]),
+const PARTS: [(&str, &[ProfileSection]); 7] = [
+    ("encoder", &[ProfileSection::Encoder]),
+    ("decoder: linear maps", &[ProfileSection::Linear]),
+    ("decoder: self-attention", &[ProfileSection::SelfAttention]),
+    ("decoder: cross-attention", &[ProfileSection::CrossAttention]),
+    ("decoder: norms, the rest", &[ProfileSection::DecoderRest]),
+    ("output projection, top-k", &[ProfileSection::Projection]),
+    ("search, waiting", &[ProfileSection::Search, ProfileSection::Waiting, ProfileSection::Rest]),
 ];
 
-impl Translation {
+impl TranslationBenchmark {
     pub(super) fn title(&self) -> String {
         let Self { model, precision, batch, beam, .. } = self;
         let on = match &self.gpu {

@@ -18,7 +18,7 @@ use self::ceilings::Ceilings;
 use self::workload::{Workload, workloads};
 use super::device::warn_of_software;
 use super::message;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::precision::one_of;
 use super::table::aligned;
 
@@ -201,7 +201,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.measures(Measured::Translation) {
         for workload in workloads.iter().filter(|one| one.is_translated()) {
             for precision in args.precisions() {
-                let model = decoding::Model::new(workload, precision, args.device)?;
+                let model = decoding::BenchmarkModel::new(workload, precision, args.device)?;
                 for setting in decoding::settings(args.device, args.quick) {
                     let found = model.measure(setting, || ceilings.operations(precision))?;
                     report.table(&found, || (found.title(), found.rows()))?;
@@ -214,14 +214,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// Prints each measurement as soon as it is made.
 struct Report {
-    out: Output,
+    out: OutputWriter,
     json: bool,
     is_first: bool,
 }
 
 impl Report {
     fn new(json: bool) -> Self {
-        Self { out: Output::stdout(), json, is_first: true }
+        Self { out: OutputWriter::stdout(), json, is_first: true }
     }
 
     /// Prints `found`, as JSON or as a table with a title.

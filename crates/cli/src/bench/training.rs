@@ -9,8 +9,8 @@ use attentive_config::{TrainDevice, TrainPrecision};
 use attentive_model::engine::Precision;
 use attentive_model::model::Model;
 use attentive_processes::Processes;
-use attentive_tape::{Spent, profiled};
-use attentive_train::{Finished, Learner, Started, Unwatched, Update, on_device};
+use attentive_tape::{OpTimings, profiled};
+use attentive_train::{FinishedUpdates, Learner, NoUpdateObserver, Started, Update, on_device};
 use serde::Serialize;
 
 use super::workload::Workload;
@@ -19,7 +19,7 @@ use super::{billions, percent, row, threads};
 /// Updates of a model.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename = "training")]
-pub(super) struct Training {
+pub(super) struct TrainingBenchmark {
     model: String,
     /// The GPU, if it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,13 +55,18 @@ pub(super) fn measure(
     precision: Precision,
     steps: u64,
     device: TrainDevice,
-) -> Result<Training> {
+) -> Result<TrainingBenchmark> {
     let measured = || Ok(measure_here(workload, precision, steps, device));
     on_device(device, &Processes::alone(), measured)
 }
 
 /// [`measure`] on the device of this thread.
-fn measure_here(workload: &Workload, precision: Precision, steps: u64, device: TrainDevice) -> Training {
+fn measure_here(
+    workload: &Workload,
+    precision: Precision,
+    steps: u64,
+    device: TrainDevice,
+) -> TrainingBenchmark {
     let mut config = workload.config();
     config.train.device = device;
     config.train.precision = match precision {
@@ -84,7 +89,7 @@ fn measure_here(workload: &Workload, precision: Precision, steps: u64, device: T
         groups.collect::<Vec<_>>()
     });
     let (seconds, losses) = found.into_iter().unzip();
-    let one = |(name, spent): (&'static str, Spent)| Operation {
+    let one = |(name, spent): (&'static str, OpTimings)| Operation {
         name,
         seconds: (spent.forward + spent.backward).as_secs_f64() / steps as f64,
         flops: spent.flops / steps as f64,
@@ -92,7 +97,7 @@ fn measure_here(workload: &Workload, precision: Precision, steps: u64, device: T
     let mut operations: Vec<Operation> = spent.into_iter().map(one).collect();
     operations.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let gpu = device.is_gpu().then(|| learner.products().instructions);
-    Training {
+    TrainingBenchmark {
         model: workload.name.clone(),
         gpu,
         precision,
@@ -109,10 +114,10 @@ fn updates(learner: &mut Learner, batches: &[Batch], steps: Range<u64>) -> Vec<(
     const FINITE: &str = "the loss on random tokens is finite";
     let start = Instant::now();
     let count = (steps.end - steps.start) as f64;
-    let start_one = |step| learner.start(step, 1e-4, batches, &mut Unwatched);
+    let start_one = |step| learner.start(step, 1e-4, batches, &mut NoUpdateObserver);
     let started: Vec<Started> = steps.map(start_one).collect::<Result<_, _>>().expect(FINITE);
     let asked = started.iter().map(|started| (started, batches));
-    let Finished { updates, damage } = learner.finish(&Vec::from_iter(asked));
+    let FinishedUpdates { updates, damage } = learner.finish(&Vec::from_iter(asked));
     assert!(damage.is_none(), "{FINITE}");
     let seconds = start.elapsed().as_secs_f64() / count;
     let loss = |update: Update| update.sums.loss / update.sums.n_tokens as f64;
@@ -120,7 +125,7 @@ fn updates(learner: &mut Learner, batches: &[Batch], steps: Range<u64>) -> Vec<(
     updates.map(|update| (seconds, loss(update))).collect()
 }
 
-impl Training {
+impl TrainingBenchmark {
     /// Of the median update.
     fn seconds(&self) -> f64 {
         let mut sorted = self.seconds.clone();

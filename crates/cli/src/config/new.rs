@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{
-    Config, CorpusFile, CorpusFormat, CorpusSource, Draft, Family, LanguagePair, Start, fitted,
+    Config, ConfigDraft, CorpusFile, CorpusFormat, CorpusSource, Family, LanguagePair, StarterCorpus, fitted,
 };
-use attentive_data::{Form, Reader};
+use attentive_data::{CorpusReader, DataKind};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value;
 
 use super::super::message;
-use super::super::output::Output;
+use super::super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +33,7 @@ pub(super) struct Args {
     family: Family,
     /// The format of the corpora [default: aligned; tsv for classifiers; text for language models].
     #[arg(long, value_enum)]
-    source: Option<Start>,
+    source: Option<StarterCorpus>,
     /// The training corpus, for whose size the configuration is fitted: two aligned files, or one whose
     /// extension tells its format (tsv, csv, jsonl, tmx, xliff, xlf, txt) [default: names to be replaced].
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "source")]
@@ -54,7 +54,7 @@ fn family(name: &str) -> std::result::Result<Family, String> {
     let found: std::result::Result<_, value::Error> = Family::deserialize(name.into_deserializer());
     found.map_err(|_| {
         let key = format!("model.family={name:?}");
-        match Draft::parse("", Path::new(""), &[key]) {
+        match ConfigDraft::parse("", Path::new(""), &[key]) {
             Err(Error::Config { expected, hint, .. }) => {
                 let hint = hint.map(|hint| format!("; {hint}"));
                 format!("expected {expected}{}", hint.unwrap_or_default())
@@ -65,7 +65,7 @@ fn family(name: &str) -> std::result::Result<Family, String> {
 }
 
 /// The error about a configuration of `family` with corpora from `source`, in terms of the options.
-fn unfit(error: Error, family: Family, source: Start) -> Error {
+fn unfit(error: Error, family: Family, source: StarterCorpus) -> Error {
     let name =
         |value: Option<PossibleValue>| value.map_or_else(String::new, |value| value.get_name().to_owned());
     match error {
@@ -73,7 +73,7 @@ fn unfit(error: Error, family: Family, source: Start) -> Error {
             problem: format!("`--source`: expected {expected}, found `{}`", name(source.to_possible_value())),
             hint: Some(format!(
                 "leave out `--source`: it is then `{}`, the usual one of this family",
-                name(Start::usual(family).to_possible_value())
+                name(StarterCorpus::usual(family).to_possible_value())
             )),
         },
         Error::Config { ref key, .. } if key == "model.family" => message::as_option(error),
@@ -126,8 +126,8 @@ fn fit(args: &Args) -> Result<String> {
     };
     // Refuses corpora from which the family cannot learn.
     let text = fitted(args.family, &train, valid.as_ref(), 0)?;
-    let form = Form::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);
-    if form == Form::Stream {
+    let form = DataKind::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);
+    if form == DataKind::Stream {
         return Ok(text);
     }
     let examples = read(&train, form, "training data")?;
@@ -138,8 +138,8 @@ fn fit(args: &Args) -> Result<String> {
 }
 
 /// Reads a corpus, and returns the number of its usable lines.
-fn read(source: &CorpusSource, form: Form, what: &str) -> Result<usize> {
-    let mut reader = Reader::open(source, form, None, 0)?;
+fn read(source: &CorpusSource, form: DataKind, what: &str) -> Result<usize> {
+    let mut reader = CorpusReader::open(source, form, None, 0)?;
     while reader.next_entry()?.is_some() {}
     message::note(format!("{what}: {}", reader.stats()));
     reader.check_not_empty()?;
@@ -148,7 +148,7 @@ fn read(source: &CorpusSource, form: Form, what: &str) -> Result<usize> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let text = if args.train.is_empty() {
-        let source = args.source.unwrap_or(Start::usual(args.family));
+        let source = args.source.unwrap_or(StarterCorpus::usual(args.family));
         source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?
     } else {
         fit(args)?
@@ -159,7 +159,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
             "choose another name, or delete it",
         ));
     }
-    let mut out = Output::open(args.output.as_deref(), [])?;
+    let mut out = OutputWriter::open(args.output.as_deref(), [])?;
     out.line(text.trim_end())?;
     out.finish().map(drop)
 }

@@ -3,7 +3,7 @@
 use attentive_base::error::Result;
 use attentive_config as config;
 
-use super::super::output::Output;
+use super::super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args) -> Result<()> {
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     out.line(config::reference().trim_end())?;
     out.flush()
 }

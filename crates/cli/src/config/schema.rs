@@ -3,7 +3,7 @@
 use attentive_base::error::Result;
 use attentive_config::Config;
 
-use super::super::output::Output;
+use super::super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,7 @@ The path is relative to the configuration.";
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args) -> Result<()> {
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     out.line(format_args!("{:#}", Config::json_schema()))?;
     out.flush()
 }

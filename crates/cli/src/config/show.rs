@@ -8,7 +8,7 @@ use attentive_config::Config;
 
 use super::super::configuration::ConfigurationArgs;
 use super::super::message;
-use super::super::output::Output;
+use super::super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     };
     let text = config.to_toml_with_origins(&origins);
-    let mut out = Output::stdout();
+    let mut out = OutputWriter::stdout();
     out.line(message::with_flags(text).trim_end())?;
     out.flush()
 }

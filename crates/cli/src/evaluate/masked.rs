@@ -2,7 +2,7 @@
 
 use attentive_base::count::count;
 use attentive_base::error::Result;
-use attentive_evaluate::{self as evaluate, MaskedEvaluation, Unigram};
+use attentive_evaluate::{self as evaluate, MaskedEvaluation, UnigramBaseline};
 use attentive_pipeline::Pipeline;
 
 use super::{Args, percentage};
@@ -16,7 +16,7 @@ pub(super) fn run(args: &Args, pipeline: &Pipeline) -> Result<()> {
 
 fn lines(evaluation: &MaskedEvaluation) -> Vec<String> {
     let MaskedEvaluation { accuracy, perplexity, unigram, texts, too_long, seconds } = evaluation;
-    let Unigram { accuracy: most_frequent, perplexity: unigram_perplexity } = unigram;
+    let UnigramBaseline { accuracy: most_frequent, perplexity: unigram_perplexity } = unigram;
     let mut lines = vec![
         format!("masked-token accuracy = {}", percentage(accuracy)),
         format!("perplexity = {perplexity:.3}"),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{Config, CorpusFormat, CorpusSource, Task};
-use attentive_data::{self as data, Corpus, Form};
+use attentive_data::{self as data, Corpus, DataKind};
 use attentive_metrics::{Accuracy, BleuTokenizer};
 use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
@@ -22,7 +22,7 @@ use super::device::{DecodingDeviceArgs, warn_of_software};
 use super::languages::LanguageArgs;
 use super::message;
 use super::model::ModelArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::precision::{CacheArgs, PrecisionArgs};
 use super::search::SearchArgs;
 
@@ -147,15 +147,15 @@ impl Args {
                 Error::usage(problem, "give a test set instead of `--valid`")
             });
         }
-        let form = Form::of(config);
+        let form = DataKind::of(config);
         let (fits, wanted) = match form {
-            Form::Translations => (self.src.is_some(), "`--src` and `--ref`"),
-            Form::TaggedTokens | Form::Labeled => (
+            DataKind::Translations => (self.src.is_some(), "`--src` and `--ref`"),
+            DataKind::TaggedTokens | DataKind::Labeled => (
                 self.references.len() == 1 || self.tsv.is_some() || self.jsonl.is_some(),
                 "`--src` and one `--ref`, `--tsv`, or `--jsonl`",
             ),
-            Form::TaggedVectors(_) => (self.jsonl.is_some(), "`--jsonl`"),
-            Form::Lines | Form::Stream => (self.text.is_some(), "`--text`"),
+            DataKind::TaggedVectors(_) => (self.jsonl.is_some(), "`--jsonl`"),
+            DataKind::Lines | DataKind::Stream => (self.text.is_some(), "`--text`"),
         };
         let unusable = || {
             Error::usage(
@@ -202,7 +202,7 @@ impl Args {
 
     /// Prints an evaluation as JSON or as text.
     fn print(&self, evaluation: &impl Serialize, lines: &[String]) -> Result<()> {
-        let mut out = Output::stdout();
+        let mut out = OutputWriter::stdout();
         if self.json {
             out.json(evaluation)?;
         } else {

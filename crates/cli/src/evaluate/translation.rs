@@ -7,7 +7,7 @@ use attentive_base::count::count;
 use attentive_base::error::Result;
 use attentive_config::{LengthPenaltyFormula, Task};
 use attentive_decode::{SearchOptions, Strategy};
-use attentive_evaluate::examples::{Example, Outputs};
+use attentive_evaluate::examples::{SystemOutputs, TranslationExample};
 use attentive_evaluate::{self as evaluate, Evaluation, Orders};
 use attentive_metrics::Bleu;
 use attentive_pipeline::Pipeline;
@@ -19,7 +19,7 @@ use crate::examples;
 use crate::fingerprint::fingerprint;
 use crate::input;
 use crate::message;
-use crate::output::Output;
+use crate::output::OutputWriter;
 use crate::working::Working;
 
 /// The brevity penalty below which translations are reported as too short.
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
     let options = processes.agree(doing, options())?;
     let inputs = args.references.iter().chain(&args.src);
     let inputs = inputs.chain([args.model.given(), dir]);
-    let open = || Output::beside_stdout("--output", args.output.as_deref(), inputs);
+    let open = || OutputWriter::beside_stdout("--output", args.output.as_deref(), inputs);
     let translations = processes.is_first().then(open).transpose();
     let translations = processes.agree(doing, translations)?.flatten();
 
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
         message::warning(too_long(&evaluation));
     }
     let systems = [evaluation.translations.as_slice()];
-    let outputs = Outputs { src: &src, references: &references, systems: &systems };
+    let outputs = SystemOutputs { src: &src, references: &references, systems: &systems };
     let worst = outputs.worst(args.worst.map_or(0, NonZeroUsize::get));
     let mut lines = lines(&evaluation);
     lines.extend(examples::lines(&worst, &["translation"]));
@@ -84,7 +84,7 @@ struct Report<'a> {
     #[serde(flatten)]
     evaluation: &'a Evaluation,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    worst: &'a [Example],
+    worst: &'a [TranslationExample],
 }
 
 /// The warning about translations that are too long for their references.

@@ -13,7 +13,7 @@ use clap::Subcommand;
 
 use super::input::DASH;
 use super::message;
-use super::output::Output;
+use super::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +68,7 @@ impl OutputArgs {
 
     /// Writes the chart, refusing to overwrite any of the `inputs`.
     fn write<'a>(&self, figure: Figure, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
-        let mut out = Output::open(self.output.as_deref(), inputs)?;
+        let mut out = OutputWriter::open(self.output.as_deref(), inputs)?;
         out.line(figure.theme(self.theme).svg())?;
         if let Some(path) = out.finish()? {
             message::note(format_args!("wrote the chart to `{}`", path.display()));

@@ -6,7 +6,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::{ModelConfig, Positions, StackKind};
 use attentive_model::nn::PositionTable;
 use attentive_pipeline::Pipeline;
-use attentive_plot::{Axis, Figure, HeatMap, LineChart, Matrix, Panel, Series};
+use attentive_plot::{Axis, Figure, HeatMap, HeatMapData, LineChart, Panel, Series};
 use clap::ValueEnum;
 
 use super::OutputArgs;
@@ -201,7 +201,7 @@ fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
 }
 
 fn heat_map(table: &PositionTable, rows: usize) -> HeatMap {
-    let matrix = Matrix::new(table.first(rows).to_vec(), table.width());
+    let matrix = HeatMapData::new(table.first(rows).to_vec(), table.width());
     let title = format!("The first {} positions", rows.min(table.len()));
     HeatMap::new(title, Axis::whole("feature"), Axis::whole("position"), matrix)
 }

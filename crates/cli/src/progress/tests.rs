@@ -1,9 +1,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use attentive_checkpoint::Products;
+use attentive_checkpoint::MatmulBackend;
 use attentive_model::engine::Precision;
-use attentive_train::report::Sample;
+use attentive_train::report::SampleTranslation;
 
 use super::*;
 
@@ -25,9 +25,9 @@ impl Shared {
     }
 }
 
-fn lines(between: Duration) -> (Shared, Progress) {
+fn lines(between: Duration) -> (Shared, ProgressDisplay) {
     let out = Shared::default();
-    (out.clone(), Progress::in_view(Lines::new(out, between)))
+    (out.clone(), ProgressDisplay::in_view(Lines::new(out, between)))
 }
 
 fn update(step: u64) -> StepReport {
@@ -58,7 +58,7 @@ fn start() -> StartReport {
         steps_per_epoch: 120,
         memory: 400_000_000,
         gpu_memory: 0,
-        products: Products { matmul: Precision::F32, instructions: "AVX2".into() },
+        products: MatmulBackend { matmul: Precision::F32, instructions: "AVX2".into() },
         processes: 1,
     }
 }
@@ -102,8 +102,11 @@ fn a_line_summarizes_an_update() {
 #[test]
 fn validations_show_scores_and_samples() {
     let (out, mut progress) = lines(Duration::MAX);
-    let sample =
-        Sample { src: "a cat".into(), translation: "ein Hund".into(), reference: "eine Katze".into() };
+    let sample = SampleTranslation {
+        src: "a cat".into(),
+        translation: "ein Hund".into(),
+        reference: "eine Katze".into(),
+    };
     progress.on(&Event::Validation(&ValidationReport {
         step: 500,
         loss: 2.0,

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// The name of a metric.
 #[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Metric {
+pub(super) enum MetricName {
     /// Word n-grams (Papineni et al. 2002).
     Bleu,
     /// Character n-grams (Popović 2015).
@@ -16,7 +16,7 @@ pub(super) enum Metric {
     Ter,
 }
 
-impl Metric {
+impl MetricName {
     /// The name on the command line.
     pub(super) fn name(&self) -> String {
         let value = self.to_possible_value();

@@ -69,7 +69,7 @@ impl PairedTest {
 
 /// Systems under several metrics, compared with the first.
 #[derive(Serialize)]
-pub(super) struct Comparison {
+pub(super) struct SystemComparison {
     test: &'static str,
     resamples: NonZeroUsize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ struct System {
     difference: Option<Difference>,
 }
 
-impl Comparison {
+impl SystemComparison {
     /// Scores `systems`, which are names with translations, and tests the difference between each of them and
     /// the first.
     pub(super) fn new(

@@ -10,7 +10,7 @@ use attentive_pipeline::{self as pipeline, Prefix, Request};
 use crate::input::{self, DASH};
 
 /// The constraints on the translation of each line.
-pub(super) struct Demands {
+pub(super) struct LineConstraints {
     prefixes: Option<Column>,
     phrases: Option<Column>,
 }
@@ -21,7 +21,7 @@ struct Column {
     lines: Vec<String>,
 }
 
-impl Demands {
+impl LineConstraints {
     /// Reads a file of prefixes and a file of phrases separated by tabs; `None` if there is neither.
     pub(super) fn read(prefix: Option<&Path>, constraints: Option<&Path>) -> Result<Option<Self>> {
         if prefix.is_none() && constraints.is_none() {
@@ -45,7 +45,7 @@ impl Demands {
             let phrases = phrases.split('\t').filter(|phrase| !phrase.trim().is_empty());
             Ok(Request {
                 src: src.clone(),
-                demands: Arc::new(pipeline::Demands {
+                demands: Arc::new(pipeline::TranslationConstraints {
                     prefix: Prefix::Text(line(&self.prefixes, number)?),
                     phrases: phrases.map(str::to_owned).collect(),
                 }),

@@ -4,40 +4,44 @@ use std::sync::Arc;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_document::{Divided, Segmentation, Sentence};
+use attentive_document::{DividedText, Segmentation, Sentence};
 use attentive_pipeline::documents::lost;
 use attentive_pipeline::{
-    Alignment, Glossary, Pipeline, Place, Request, TranslateOptions, Translation, Warning, joined,
+    Alignment, Glossary, Pipeline, Request, SentencePosition, TranslateOptions, Translation, Warning, joined,
 };
 use rayon::prelude::*;
 
-use super::demands::Demands;
-use super::format::Writer;
-use super::shared::{Share, Shared};
+use super::demands::LineConstraints;
+use super::format::TranslationWriter;
+use super::shared::{LineBatch, SharedStreams};
 
 /// Batches to collect before translating, so that sentences of similar length share a batch.
 const BATCHES_PER_CHUNK: usize = 32;
 
 /// The way in which lines are translated.
-pub(super) struct Division {
+pub(super) struct TranslationSettings {
     pub(super) options: TranslateOptions,
-    pub(super) demands: Option<Demands>,
+    pub(super) demands: Option<LineConstraints>,
     pub(super) glossary: Option<Glossary>,
     /// How lines are divided; `None` if each is translated as it is.
     pub(super) lines: Option<Segmentation>,
 }
 
 /// Lines and their translations.
-pub(super) struct Translated {
+pub(super) struct TranslatedLines {
     pub(super) first_line: usize,
     pub(super) translations: Vec<Translation>,
     /// The alignments of all translations, one after another; empty unless they were requested.
     pub(super) alignments: Vec<Alignment>,
 }
 
-impl Division {
+impl TranslationSettings {
     /// Translates all lines of the input.
-    pub(super) fn translate_lines(&self, shared: &mut Shared<'_>, mut writer: Writer<'_>) -> Result<()> {
+    pub(super) fn translate_lines(
+        &self,
+        shared: &mut SharedStreams<'_>,
+        mut writer: TranslationWriter<'_>,
+    ) -> Result<()> {
         let limit = self.options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
         while let Some(share) = shared.next(limit)? {
             let mut translate = || {
@@ -51,15 +55,15 @@ impl Division {
         shared.finish(|count| demands.map_or(Ok(()), |demands| demands.check_end(count)))
     }
 
-    fn translated(&self, writer: &Writer<'_>, share: &Share) -> Result<Translated> {
+    fn translated(&self, writer: &TranslationWriter<'_>, share: &LineBatch) -> Result<TranslatedLines> {
         let (pipeline, aligned) = (writer.pipeline, writer.alignments);
-        let &Share { first_line, ref lines } = share;
+        let &LineBatch { first_line, ref lines } = share;
         let (mut translations, alignments) = match (self.lines, &self.demands) {
             (Some(how), _) => self.by_sentences(pipeline, aligned, share, how)?,
             (None, None) => {
                 let mut found = pipeline.translate_from(first_line, lines, &self.options)?;
                 let placed = lines.iter().zip(first_line..);
-                let placed = placed.map(|(text, line)| (&**text, Place { line, sentence: 0 }));
+                let placed = placed.map(|(text, line)| (&**text, SentencePosition { line, sentence: 0 }));
                 self.apply_glossary(pipeline, placed, &mut found)?;
                 let alignments = align(pipeline, aligned, lines, &found)?;
                 (found, alignments.concat())
@@ -77,13 +81,13 @@ impl Division {
                 .warnings
                 .extend(lost(pipeline.tokenizers().src(), source, best).map(|warning| warning.on_line(line)));
         }
-        Ok(Translated { first_line, translations, alignments })
+        Ok(TranslatedLines { first_line, translations, alignments })
     }
 
     fn apply_glossary<'a>(
         &self,
         pipeline: &Pipeline,
-        sentences: impl Iterator<Item = (&'a str, Place)>,
+        sentences: impl Iterator<Item = (&'a str, SentencePosition)>,
         found: &mut [Translation],
     ) -> Result<()> {
         self.glossary
@@ -96,11 +100,11 @@ impl Division {
         &self,
         pipeline: &Pipeline,
         aligned: bool,
-        share: &Share,
+        share: &LineBatch,
         how: Segmentation,
     ) -> Result<(Vec<Translation>, Vec<Alignment>)> {
-        let divide = |line: &String| Divided::new(line, how, |text| pipeline.fits(text));
-        let texts: Vec<Divided> = share.lines.par_iter().map(divide).collect();
+        let divide = |line: &String| DividedText::new(line, how, |text| pipeline.fits(text));
+        let texts: Vec<DividedText> = share.lines.par_iter().map(divide).collect();
         let Requests { requests, unmet } = self.requests(share, &texts)?;
         let first_line = share.first_line;
         let mut found = match &self.demands {
@@ -130,7 +134,7 @@ impl Division {
     }
 
     /// The sentences of `texts` with the constraints on their translations.
-    fn requests(&self, share: &Share, texts: &[Divided]) -> Result<Requests> {
+    fn requests(&self, share: &LineBatch, texts: &[DividedText]) -> Result<Requests> {
         let demands = self.demands.as_ref();
         let demands = demands.map(|demands| demands.requests(share.first_line, &share.lines));
         let mut demands = demands.transpose()?.unwrap_or_default().into_iter();
@@ -149,7 +153,7 @@ impl Division {
                 src: text.clone(),
                 // The prefix applies to the first sentence.
                 demands: demanded.take().unwrap_or_else(Arc::default),
-                place: Some(Place { line, sentence }),
+                place: Some(SentencePosition { line, sentence }),
             };
             requests.extend(sentences.iter().enumerate().map(request));
         }

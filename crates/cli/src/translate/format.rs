@@ -4,9 +4,9 @@ use attentive_base::error::{Error, Result};
 use attentive_pipeline::{Alignment, Candidate, Pipeline, TranslationAnswer, Warning};
 use serde::Serialize;
 
-use super::division::Translated;
+use super::division::TranslatedLines;
 use crate::message;
-use crate::output::Output;
+use crate::output::OutputWriter;
 use crate::table::blank_separated;
 
 /// The contents of an output line.
@@ -18,14 +18,14 @@ pub(super) enum Style {
 }
 
 /// Writes translations.
-pub(super) struct Writer<'a> {
+pub(super) struct TranslationWriter<'a> {
     pub(super) pipeline: &'a Pipeline,
     pub(super) style: Style,
     pub(super) token_scores: bool,
     pub(super) alignments: bool,
     /// True if a warning is an error.
     pub(super) strict: bool,
-    pub(super) out: Output,
+    pub(super) out: OutputWriter,
 }
 
 /// The translations of a line as JSON.
@@ -36,13 +36,13 @@ struct Line {
     answer: TranslationAnswer,
 }
 
-impl Writer<'_> {
+impl TranslationWriter<'_> {
     /// Writes the translations of lines.
     ///
     /// # Errors
     /// The errors of the output; the first warning about a line, if none is allowed.
-    pub(super) fn write(&mut self, translated: Translated) -> Result<()> {
-        let Translated { first_line, translations, alignments } = translated;
+    pub(super) fn write(&mut self, translated: TranslatedLines) -> Result<()> {
+        let TranslatedLines { first_line, translations, alignments } = translated;
         let mut alignments = alignments.into_iter();
         for (line, mut translation) in (first_line..).zip(translations) {
             translation.warnings.extend(cut_off(line, &translation.hypotheses));

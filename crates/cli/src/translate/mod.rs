@@ -25,15 +25,15 @@ use super::ensemble::EnsembleArgs;
 use super::fingerprint::fingerprint;
 use super::languages::LanguageArgs;
 use super::lines::LinesArgs;
-use super::output::Output;
+use super::output::OutputWriter;
 use super::precision::CacheArgs;
 use super::search::SearchArgs;
 use super::working::Working;
-use demands::Demands;
-use division::Division;
-use format::{Style, Writer};
+use demands::LineConstraints;
+use division::TranslationSettings;
+use format::{Style, TranslationWriter};
 use sampling::SamplingArgs;
-use shared::Shared;
+use shared::SharedStreams;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -222,7 +222,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     }
     let dir = processes.agree(doing, args.lines.model.dir())?;
     let (pipeline, options) = processes.agree(doing, load(args, &dir, processes))?;
-    let demands = Demands::read(args.prefix.as_deref(), args.constraints.as_deref());
+    let demands = LineConstraints::read(args.prefix.as_deref(), args.constraints.as_deref());
     let demands = processes.agree(doing, demands)?;
     let glossary = processes.agree(doing, args.glossary())?;
     processes.require_same("the model", &fingerprint(&dir))?;
@@ -230,14 +230,14 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let others = others.chain(args.ensemble.models()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
-    let mut shared = Shared { processes, input, out };
-    let writer = Writer {
+    let mut shared = SharedStreams { processes, input, out };
+    let writer = TranslationWriter {
         pipeline: &pipeline,
         style: args.style(),
         token_scores: args.token_scores,
         alignments: args.alignments,
         strict: args.strict,
-        out: Output::memory(),
+        out: OutputWriter::memory(),
     };
     processes.limit_waits();
     // Without an output file, the translations may appear on the same terminal.
@@ -246,7 +246,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let split = if args.split_sentences { Split::Sentences } else { Split::Nowhere };
     let how = Segmentation { keep_placeables: args.keep_placeables, ..pipeline.segmentation(split) };
     let lines = (args.split_sentences || args.keep_placeables).then_some(how);
-    let division = Division { options, demands, glossary, lines };
+    let division = TranslationSettings { options, demands, glossary, lines };
     division.translate_lines(&mut shared, writer)?;
     Ok(pipeline)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use attentive_base::count::count;
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::profile::{Counts, Part, Profile};
+use attentive_model::engine::profile::{Counts, Profile, ProfileSection};
 use attentive_pipeline::Pipeline;
 
 use crate::message;
@@ -25,7 +25,7 @@ pub(super) fn show(pipeline: &Pipeline, profile: &Profile) {
 fn summary(profile: &Profile) -> String {
     let Counts { sentences, src_tokens, tgt_tokens, steps, rows } = profile.counts;
     // Reading the input may include waiting for it.
-    let around = profile.time(Part::Loading) + profile.time(Part::Rest);
+    let around = profile.time(ProfileSection::Loading) + profile.time(ProfileSection::Rest);
     let seconds = profile.total().saturating_sub(around).as_secs_f64();
     let per_second = |n: usize| n as f64 / seconds.max(1e-9);
     let mut out =
@@ -49,7 +49,7 @@ fn table(profile: &Profile) -> String {
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     let total = milliseconds(profile.total());
     let mut out = format!("{:<26}{:>9}{:>10}\n", "part", "ms", "share");
-    let parts = Part::ALL.map(|part| (name(part), milliseconds(profile.time(part))));
+    let parts = ProfileSection::ALL.map(|part| (name(part), milliseconds(profile.time(part))));
     let taken = parts.into_iter().filter(|(_, time)| *time > 0.0);
     for (name, time) in taken.chain([("total", total)]) {
         let share = 100.0 * time / total;
@@ -58,21 +58,21 @@ fn table(profile: &Profile) -> String {
     out
 }
 
-fn name(part: Part) -> &'static str {
+fn name(part: ProfileSection) -> &'static str {
     match part {
-        Part::Loading => "loading",
-        Part::Tokenization => "tokenizing",
-        Part::Encoder => "encoder",
-        Part::Linear => "decoder: linear maps",
-        Part::SelfAttention => "decoder: self-attention",
-        Part::CrossAttention => "decoder: cross-attention",
-        Part::Cells => "decoder: recurrent cells",
-        Part::DecoderRest => "decoder: norms, the rest",
-        Part::Projection => "output projection, top-k",
-        Part::Search => "search",
-        Part::Detokenization => "detokenizing",
-        Part::Alignment => "alignments",
-        Part::Waiting => "waiting for other threads",
-        Part::Rest => "reading, writing, the rest",
+        ProfileSection::Loading => "loading",
+        ProfileSection::Tokenization => "tokenizing",
+        ProfileSection::Encoder => "encoder",
+        ProfileSection::Linear => "decoder: linear maps",
+        ProfileSection::SelfAttention => "decoder: self-attention",
+        ProfileSection::CrossAttention => "decoder: cross-attention",
+        ProfileSection::Cells => "decoder: recurrent cells",
+        ProfileSection::DecoderRest => "decoder: norms, the rest",
+        ProfileSection::Projection => "output projection, top-k",
+        ProfileSection::Search => "search",
+        ProfileSection::Detokenization => "detokenizing",
+        ProfileSection::Alignment => "alignments",
+        ProfileSection::Waiting => "waiting for other threads",
+        ProfileSection::Rest => "reading, writing, the rest",
     }
 }

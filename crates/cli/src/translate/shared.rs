@@ -3,29 +3,29 @@
 use attentive_base::error::Result;
 use attentive_processes::Processes;
 
-use crate::input::Lines;
-use crate::output::Output;
+use crate::input::InputLines;
+use crate::output::OutputWriter;
 
 /// The lines of the input, of which each process gets a share, and the output, which the first process
 /// writes.
-pub(super) struct Shared<'a> {
+pub(super) struct SharedStreams<'a> {
     pub(super) processes: &'a Processes,
     /// The input; only the first process has it.
-    pub(super) input: Option<Lines>,
+    pub(super) input: Option<InputLines>,
     /// The output; only the first process has it.
-    pub(super) out: Option<Output>,
+    pub(super) out: Option<OutputWriter>,
 }
 
 /// Consecutive lines.
-pub(super) struct Share {
+pub(super) struct LineBatch {
     /// The number of the first line, counted from 1.
     pub(super) first_line: usize,
     pub(super) lines: Vec<String>,
 }
 
-impl Shared<'_> {
+impl SharedStreams<'_> {
     /// The share of this process in the next lines, at most `limit` lines per process; `None` at the end.
-    pub(super) fn next(&mut self, limit: usize) -> Result<Option<Share>> {
+    pub(super) fn next(&mut self, limit: usize) -> Result<Option<LineBatch>> {
         let limit = limit.saturating_mul(self.processes.count());
         let read = self.input.as_mut().map(|input| {
             let first_line = input.count() + 1;
@@ -37,7 +37,7 @@ impl Shared<'_> {
             return Ok(None);
         };
         let share = self.processes.share(lines.len());
-        Ok(Some(Share { first_line: first_line + share.start, lines: lines.drain(share).collect() }))
+        Ok(Some(LineBatch { first_line: first_line + share.start, lines: lines.drain(share).collect() }))
     }
 
     /// Writes the output of this process for its share, after the output of the processes before it.
@@ -54,7 +54,7 @@ impl Shared<'_> {
 
     /// Completes the output, unless `check` refuses the number of lines.
     pub(super) fn finish(&mut self, check: impl FnOnce(usize) -> Result<()>) -> Result<()> {
-        let count = self.input.as_ref().map_or(0, Lines::count);
+        let count = self.input.as_ref().map_or(0, InputLines::count);
         let out = self.out.take();
         let finish = out.map_or(Ok(()), |out| {
             check(count)?;

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use super::require;
 use crate::Config;
 use crate::range::Range;
-use crate::schema::{KEYS, Kind};
+use crate::schema::{KEYS, KeyType};
 use crate::table;
 
 /// Refuses numbers of the section `section` ("" for all) that are out of range, unless they have no effect.
@@ -22,8 +22,8 @@ pub(super) fn check(config: &Config, section: &str) -> Result<()> {
     let keys = keys.filter(|(key, _)| key.starts_with(section) && !exempt.contains(key));
     for (key, kind) in keys {
         match (kind, table::get(&table, key)) {
-            (Kind::Whole, Some(Value::Integer(value))) => whole(key, *value as u64)?,
-            (Kind::Number, Some(Value::Float(value))) => number(key, *value)?,
+            (KeyType::Whole, Some(Value::Integer(value))) => whole(key, *value as u64)?,
+            (KeyType::Number, Some(Value::Float(value))) => number(key, *value)?,
             _ => {}
         }
     }

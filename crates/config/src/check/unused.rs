@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::refuse;
-use crate::schema::{self, KEYS, Kind, fact};
+use crate::schema::{self, KEYS, KeyType, fact};
 use crate::show::toml;
 use crate::table::get;
 use crate::{
@@ -59,7 +59,7 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
         let rule = rules(key).find(|(_, applies, _)| applies(config));
         rule.map(|(.., reason)| (*reason).to_owned())
     };
-    let keys = KEYS.iter().filter(|key| key.kind != Kind::Section);
+    let keys = KEYS.iter().filter(|key| key.kind != KeyType::Section);
     keys.filter_map(|key| Some((key.path.as_str(), reason(&key.path)?))).collect()
 }
 
@@ -68,16 +68,16 @@ pub(crate) fn reasons(key: &str) -> impl Iterator<Item = &'static str> {
     rules(key).map(|(.., reason)| *reason)
 }
 
-fn rules(key: &str) -> impl Iterator<Item = &'static Rule> {
+fn rules(key: &str) -> impl Iterator<Item = &'static KeyRule> {
     let needs = fact(schema::of(key), "x-needs").split_whitespace();
     needs.map(|name| RULES.iter().find(|(known, ..)| *known == name).expect("a rule has this name"))
 }
 
 /// What keys may need (`x-needs`), whether a configuration lacks it, and how that is said.
-pub(crate) type Rule = (&'static str, fn(&Config) -> bool, &'static str);
+pub(crate) type KeyRule = (&'static str, fn(&Config) -> bool, &'static str);
 
 /// What decides, besides the family, whether keys have an effect.
-pub(crate) const RULES: &[Rule] = &[
+pub(crate) const RULES: &[KeyRule] = &[
     ("transformer", |config| !config.model.has(StackKind::Transformer), "the model has no Transformer stack"),
     (
         "transformer_or_embedding_norm",

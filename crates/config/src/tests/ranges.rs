@@ -2,7 +2,7 @@
 
 use super::{CORPUS, accepts, message, parse, refuses};
 use crate::Config;
-use crate::schema::{Kind, SCHEMA};
+use crate::schema::{KeyType, SCHEMA};
 
 /// Each of `cases` is lines of `[data]`, the key in the error, and a part of the message.
 fn refuses_data(cases: &[(&str, &str, &str)]) {
@@ -172,7 +172,7 @@ fn numbers_have_a_range() {
 
 #[test]
 fn no_number_may_be_nan_or_infinite() {
-    let numbers = SCHEMA.iter().filter(|(_, kind)| **kind == Kind::Number);
+    let numbers = SCHEMA.iter().filter(|(_, kind)| **kind == KeyType::Number);
     for (key, _) in numbers {
         for value in ["nan", "inf", "-inf"] {
             if key.ends_with(".weight") {

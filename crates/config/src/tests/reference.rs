@@ -7,8 +7,8 @@ use attentive_base::error::Result;
 use serde_json::Value;
 
 use super::parse;
-use crate::schema::{self, KEYS, Kind, description};
-use crate::{Config, Draft, Family, Known, Start, TrainDevice, ValueOrigin, reference};
+use crate::schema::{self, KEYS, KeyType, description};
+use crate::{Config, ConfigDraft, Family, KnownConfigs, StarterCorpus, TrainDevice, ValueOrigin, reference};
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -33,7 +33,7 @@ fn every_key_is_described() {
         assert!(text.len() > 10 && text.ends_with('.'), "{}: {text}", key.path);
         assert!(!text.contains("[`") && !text.contains("::"), "{}: {text}", key.path);
         let in_valid = key.path.starts_with("data.valid.");
-        let is_section = key.kind == Kind::Section && reference.contains(&format!("`[{}]`", key.path));
+        let is_section = key.kind == KeyType::Section && reference.contains(&format!("`[{}]`", key.path));
         assert!(in_valid || is_section || known(&key.path), "{}", key.path);
         for (value, choice) in schema::choices(key.schema) {
             let text = description(choice);
@@ -61,14 +61,14 @@ fn every_example_has_the_type_and_the_range_of_its_key() {
         let values = examples.into_iter().flatten().chain(key.schema.get("default"));
         for value in values {
             let fits = match key.kind {
-                Kind::Section => false,
-                Kind::Switch => value.is_boolean(),
-                Kind::Whole => value.is_u64() && in_range(key.schema, value),
-                Kind::Number => value.is_number() && in_range(key.schema, value),
-                Kind::Text => value.is_string(),
-                Kind::Device => value.as_str().is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
-                Kind::Texts | Kind::Columns => value.is_array(),
-                Kind::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
+                KeyType::Section => false,
+                KeyType::Switch => value.is_boolean(),
+                KeyType::Whole => value.is_u64() && in_range(key.schema, value),
+                KeyType::Number => value.is_number() && in_range(key.schema, value),
+                KeyType::Text => value.is_string(),
+                KeyType::Device => value.as_str().is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
+                KeyType::Texts | KeyType::Columns => value.is_array(),
+                KeyType::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
             };
             assert!(fits, "{} = {value}", key.path);
         }
@@ -91,9 +91,9 @@ fn bad_configurations_are_refused() {
     }
 }
 
-fn resolve(text: &str, overrides: &[&str], known: &Known) -> Result<(Config, super::super::Origins)> {
+fn resolve(text: &str, overrides: &[&str], known: &KnownConfigs) -> Result<(Config, super::super::Origins)> {
     let overrides: Vec<String> = overrides.iter().map(|o| o.to_string()).collect();
-    let draft = Draft::parse(text, Path::new("x.toml"), &overrides)?;
+    let draft = ConfigDraft::parse(text, Path::new("x.toml"), &overrides)?;
     draft.resolve_with_origins(known)
 }
 
@@ -101,7 +101,7 @@ fn resolve(text: &str, overrides: &[&str], known: &Known) -> Result<(Config, sup
 fn shown_configurations_read_back_equal() {
     for path in files("configs").into_iter().chain(files("tests/fixtures/config/good")) {
         let text = fs::read_to_string(&path).unwrap();
-        let (config, origins) = resolve(&text, &[], &Known::default()).unwrap();
+        let (config, origins) = resolve(&text, &[], &KnownConfigs::default()).unwrap();
         let shown = config.to_toml_with_origins(&origins);
         assert_eq!(parse(&shown, &[]).unwrap(), config, "{shown}");
     }
@@ -111,7 +111,7 @@ fn shown_configurations_read_back_equal() {
 fn every_value_has_its_origin() {
     let text = "[data]\ntrain = { src = 'a', tgt = 'b' }\n[model]\nfamily = 'tagger'\n[train]\nmicro_batches_per_update = 2\n";
     let (config, origins) =
-        resolve(text, &["train.max_steps=7", "data.train.tgt=c"], &Known::default()).unwrap();
+        resolve(text, &["train.max_steps=7", "data.train.tgt=c"], &KnownConfigs::default()).unwrap();
     let file = |line| ValueOrigin::File { path: "x.toml".into(), line };
     let dependent = ValueOrigin::DependentDefault { on: "`model.family`" };
     for (key, origin) in [
@@ -142,7 +142,7 @@ fn every_value_has_its_origin() {
 #[test]
 fn values_of_the_base_model_have_their_origin() {
     let base = parse("data.train = { src = 'a', tgt = 'b' }\nmodel = { d_model = 64, n_heads = 2 }", &[]);
-    let known = Known { source: Some(base.unwrap()), begun: None };
+    let known = KnownConfigs { source: Some(base.unwrap()), begun: None };
     let text = "data.train = { src = 'a', tgt = 'b' }\nmodel = { from = 'base', dropout = 0.2 }";
     let (config, origins) = resolve(text, &[], &known).unwrap();
     assert_eq!((config.model.d_model, config.model.dropout), (64, 0.2));
@@ -157,12 +157,19 @@ fn values_of_the_base_model_have_their_origin() {
 #[test]
 fn short_configurations_are_valid() {
     use Family::{Classifier, DecoderOnly, Encoder, EncoderOnly, Seq2seq, Tagger, Transformer};
-    let all = [Start::Aligned, Start::Tsv, Start::Jsonl, Start::Text, Start::Builtin];
+    let all = [
+        StarterCorpus::Aligned,
+        StarterCorpus::Tsv,
+        StarterCorpus::Jsonl,
+        StarterCorpus::Text,
+        StarterCorpus::Builtin,
+    ];
     for family in [Transformer, Seq2seq, DecoderOnly, EncoderOnly, Tagger, Classifier] {
         let is_language_model = matches!(family, DecoderOnly | EncoderOnly);
         for source in all {
             let text = source.configuration(family);
-            let fits = source == Start::Builtin || is_language_model == (source == Start::Text);
+            let fits =
+                source == StarterCorpus::Builtin || is_language_model == (source == StarterCorpus::Text);
             assert_eq!(text.is_ok(), fits, "{family:?} {source:?}");
             let Ok(text) = text else { continue };
             parse(&text, &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -172,5 +179,5 @@ fn short_configurations_are_valid() {
             assert_eq!(long, None);
         }
     }
-    assert!(Start::Text.configuration(Encoder).is_err());
+    assert!(StarterCorpus::Text.configuration(Encoder).is_err());
 }

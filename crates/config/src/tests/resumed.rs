@@ -1,7 +1,7 @@
 //! Defaults that depend on other keys, and those that a resumed run keeps.
 
 use super::*;
-use crate::{Draft, LengthPenaltyFormula};
+use crate::{ConfigDraft, LengthPenaltyFormula};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -11,7 +11,7 @@ fn folder() -> tempfile::TempDir {
 fn resumed(folder: &Path, text: &str) -> Config {
     let file = folder.join("mine.toml");
     fs::write(&file, text).expect("a file");
-    let draft = Draft::load(&file, &[]).expect("a draft");
+    let draft = ConfigDraft::load(&file, &[]).expect("a draft");
     let known = draft.known(Some(folder)).expect("the run's");
     draft.resolve(&known).expect("a configuration")
 }

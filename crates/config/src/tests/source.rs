@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::{Draft, EncoderConfig, FamilyConfig, LabelLayer, Pooling, Vocabulary};
+use crate::{ConfigDraft, EncoderConfig, FamilyConfig, LabelLayer, Pooling, Vocabulary};
 
 /// A folder with the model directory `model`, as `text` describes it.
 fn source(text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -189,7 +189,7 @@ fn another_length_penalty_does_not_take_over_the_exponent() {
     // The same goes for a run that is resumed.
     let file = folder.path().join("c.toml");
     fs::write(&file, format!("{CORPUS}\ndecode.length_penalty_formula = 'gnmt'")).expect("a file");
-    let draft = Draft::load(&file, &[]).expect("a draft");
+    let draft = ConfigDraft::load(&file, &[]).expect("a draft");
     let known = draft.known(Some(&dir)).expect("the run's");
     let config = draft.resolve(&known).expect("a configuration");
     assert_eq!(config.decode.length_penalty, 0.6);
@@ -205,7 +205,7 @@ fn a_run_that_is_resumed_needs_no_source() {
     let file = folder.path().join("c.toml");
     let text = format!("model.from = '{}'\n{CORPUS}", dir.display());
     fs::write(&file, text).expect("a file");
-    let draft = || Draft::load(&file, &[]).expect("a draft");
+    let draft = || ConfigDraft::load(&file, &[]).expect("a draft");
     let known = draft().known(Some(&run)).expect("the run's");
     let again = draft().resolve(&known).expect("a configuration");
     assert_eq!(again, config);
@@ -242,7 +242,7 @@ fn raising_a_limit_does_not_change_the_warmup_of_a_run() {
     write(&run, &begun);
     let file = folder.path().join("c.toml");
     fs::write(&file, text(600)).expect("a file");
-    let draft = Draft::load(&file, &[]).expect("a draft");
+    let draft = ConfigDraft::load(&file, &[]).expect("a draft");
     let known = draft.known(Some(&run)).expect("the run's");
     let config = draft.resolve(&known).expect("a configuration");
     assert_eq!(config.train.schedule.warmup_steps, 30);

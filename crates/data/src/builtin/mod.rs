@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-pub use attentive_grammar::{ClauseType, PartOfSpeech, Side};
+pub use attentive_grammar::{ClauseType, PartOfSpeech, TaggedSentence};
 
 use attentive_base::random::Random;
 use attentive_config::BuiltinTask;
@@ -20,11 +20,11 @@ const DRAWS_PER_PAIR: usize = 1000;
 
 /// A sentence pair, as text and as tagged tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Example {
+pub struct BuiltinExample {
     /// The source.
-    pub src: Side,
+    pub src: TaggedSentence,
     /// The target.
-    pub tgt: Side,
+    pub tgt: TaggedSentence,
     /// Clause structure of the source, for the grammar task.
     pub label: Option<ClauseType>,
 }
@@ -33,22 +33,22 @@ pub struct Example {
 /// sequence.
 ///
 /// Sources may repeat.
-pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> Examples {
-    Examples { task, random: Random::new(seed, SEEN_STREAM), left: pairs }
+pub fn generate(task: BuiltinTask, seed: u64, pairs: usize) -> BuiltinExamples {
+    BuiltinExamples { task, random: Random::new(seed, SEEN_STREAM), left: pairs }
 }
 
 /// An iterator over the examples of [`generate`].
 #[derive(Clone, Debug)]
-pub struct Examples {
+pub struct BuiltinExamples {
     task: BuiltinTask,
     random: Random,
     left: usize,
 }
 
-impl Iterator for Examples {
-    type Item = Example;
+impl Iterator for BuiltinExamples {
+    type Item = BuiltinExample;
 
-    fn next(&mut self) -> Option<Example> {
+    fn next(&mut self) -> Option<BuiltinExample> {
         self.left = self.left.checked_sub(1)?;
         Some(draw(self.task, &mut self.random))
     }
@@ -57,7 +57,12 @@ impl Iterator for Examples {
 /// Like [`generate`], but returns distinct sources that are not in `seen`, as a test set for a training set.
 ///
 /// Stops after 1000 draws per requested pair and returns the examples found until then.
-pub fn generate_unseen(task: BuiltinTask, seed: u64, pairs: usize, seen: &HashSet<String>) -> Vec<Example> {
+pub fn generate_unseen(
+    task: BuiltinTask,
+    seed: u64,
+    pairs: usize,
+    seen: &HashSet<String>,
+) -> Vec<BuiltinExample> {
     let mut random = Random::new(seed, UNSEEN_STREAM);
     let mut own = HashSet::new();
     (0..pairs.saturating_mul(DRAWS_PER_PAIR))
@@ -67,11 +72,11 @@ pub fn generate_unseen(task: BuiltinTask, seed: u64, pairs: usize, seen: &HashSe
         .collect()
 }
 
-fn draw(task: BuiltinTask, random: &mut Random) -> Example {
+fn draw(task: BuiltinTask, random: &mut Random) -> BuiltinExample {
     match task {
         BuiltinTask::Grammar => {
             let pair = attentive_grammar::draw(&mut || random.next_u64());
-            Example { src: pair.english, tgt: pair.german, label: Some(pair.clause_type) }
+            BuiltinExample { src: pair.english, tgt: pair.german, label: Some(pair.clause_type) }
         }
         BuiltinTask::Reverse => reverse::draw(random),
     }

@@ -6,15 +6,15 @@ use attentive_base::hexadecimal;
 use attentive_config::BuiltinTask::{self, Grammar, Reverse};
 use sha2::{Digest, Sha256};
 
-use super::{Example, PartOfSpeech, Side, generate, generate_unseen};
+use super::{BuiltinExample, PartOfSpeech, TaggedSentence, generate, generate_unseen};
 
-fn generated(task: BuiltinTask, seed: u64, pairs: usize) -> Vec<Example> {
+fn generated(task: BuiltinTask, seed: u64, pairs: usize) -> Vec<BuiltinExample> {
     generate(task, seed, pairs).collect()
 }
 
-fn check_form(example: &Example) {
+fn check_form(example: &BuiltinExample) {
     let sides = [&example.src, &example.tgt];
-    for Side { text, tokens, tags } in sides {
+    for TaggedSentence { text, tokens, tags } in sides {
         assert_eq!(tokens.len(), tags.len(), "{text}");
         assert_eq!(tokens.concat(), text.replace(' ', ""), "{text}");
         assert!(!text.contains("  ") && text.trim() == text, "{text:?}");
@@ -114,14 +114,14 @@ fn reversal_reverses_digits_of_every_length() {
 }
 
 /// SHA-256 of one line per example: both texts, and the tokens and tags of both sides.
-fn sha256(examples: impl IntoIterator<Item = Example>) -> String {
+fn sha256(examples: impl IntoIterator<Item = BuiltinExample>) -> String {
     let mut hash = Sha256::new();
-    for Example { src, tgt, .. } in examples {
-        let tags = |side: &Side| {
+    for BuiltinExample { src, tgt, .. } in examples {
+        let tags = |side: &TaggedSentence| {
             let tags: Vec<&str> = side.tags.iter().map(|tag| tag.as_str()).collect();
             tags.join(" ")
         };
-        let words = |side: &Side| format!("{}\t{}", side.tokens.join(" "), tags(side));
+        let words = |side: &TaggedSentence| format!("{}\t{}", side.tokens.join(" "), tags(side));
         let line = [src.text.clone(), tgt.text.clone(), words(&src), words(&tgt)];
         hash.update(line.join("\t") + "\n");
     }

@@ -4,20 +4,20 @@ use attentive_base::batch::TokenId;
 use attentive_base::body::Body;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Lengths;
-use crate::example::{Example, Input};
+use crate::budget::ExampleLengths;
+use crate::example::{EncoderInput, Example};
 
 /// The parts of an example that are stored. The others follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layout {
+pub enum ExampleLayout {
     /// A target, from which the decoder's input follows, and its source, if there is one.
     Decoded,
     /// A text whose tokens will be masked.
     Masked,
 }
 
-impl Layout {
+impl ExampleLayout {
     /// The stored tokens of each side.
     pub(super) fn stored(self, example: &Example) -> [&[TokenId]; 2] {
         match self {
@@ -39,17 +39,17 @@ impl Layout {
         let inputs = match self {
             // A source has at least `</s>`.
             Self::Decoded if src.is_empty() => Body::Decoder(tgt_in()),
-            Self::Decoded => Body::EncoderDecoder(Input::Tokens(src), tgt_in()),
-            Self::Masked => Body::Encoder(Input::Tokens(tgt.clone())),
+            Self::Decoded => Body::EncoderDecoder(EncoderInput::Tokens(src), tgt_in()),
+            Self::Masked => Body::Encoder(EncoderInput::Tokens(tgt.clone())),
         };
         Example { inputs, tgt_out: tgt, line }
     }
 
     /// The lengths of an example with these numbers of stored tokens.
-    pub(super) fn lengths(self, src: usize, tgt: usize) -> Lengths {
+    pub(super) fn lengths(self, src: usize, tgt: usize) -> ExampleLengths {
         match self {
-            Self::Decoded => Lengths { tgt, src },
-            Self::Masked => Lengths { tgt, src: tgt },
+            Self::Decoded => ExampleLengths { tgt, src },
+            Self::Masked => ExampleLengths { tgt, src: tgt },
         }
     }
 }

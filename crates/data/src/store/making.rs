@@ -11,9 +11,9 @@ use attentive_base::error::{Error, Result};
 use attentive_text::Tokenizers;
 use tempfile::TempDir;
 
-use super::layout::{Layout, Width};
+use super::layout::{ExampleLayout, Width};
 use super::manifest::{Manifest, ShardFacts};
-use super::shard::Draft;
+use super::shard::ShardBuilder;
 use super::{MANIFEST, Store, StoreKey, shard_name};
 use crate::encoded::EncodeStats;
 use crate::example::Example;
@@ -30,15 +30,15 @@ pub(super) const MOST_SHARDS: usize = (1 << 32) / SHARD;
 
 /// A corpus that is being written.
 #[derive(Debug)]
-pub struct Making {
+pub struct StoreWriter {
     /// The final folder.
     dir: PathBuf,
     folder: TempDir,
     /// The lock file, locked as long as this process works on the corpus.
     _lock: File,
-    layout: Layout,
+    layout: ExampleLayout,
     width: Width,
-    draft: Draft,
+    draft: ShardBuilder,
     shards: Vec<ShardFacts>,
     /// For each complete part, the number of examples up to its end.
     ends: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct Making {
 
 /// Facts about a finished corpus.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct StoreFacts {
     /// The key of the data that the corpus was made from.
     pub key: StoreKey,
     /// Counts of lines kept and dropped during encoding.
@@ -58,12 +58,17 @@ pub struct Settings {
     pub n_parts: usize,
 }
 
-impl Making {
+impl StoreWriter {
     /// Begins a corpus in the folder `stores`, which is created if it is missing.
     ///
     /// # Errors
     /// [`Error::Io`] if a folder or a file cannot be written.
-    pub fn begin(stores: &Path, key: &StoreKey, tokenizers: &Tokenizers, layout: Layout) -> Result<Self> {
+    pub fn begin(
+        stores: &Path,
+        key: &StoreKey,
+        tokenizers: &Tokenizers,
+        layout: ExampleLayout,
+    ) -> Result<Self> {
         fs::create_dir_all(stores).map_err(Error::io("create", stores))?;
         delete_unfinished(stores)?;
         let folder = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(stores);
@@ -90,7 +95,7 @@ impl Making {
             _lock: lock,
             layout,
             width: Width::of_vocabulary(size(tokenizers.src()).max(size(tokenizers.tgt()))),
-            draft: Draft::default(),
+            draft: ShardBuilder::default(),
             shards: Vec::new(),
             ends: Vec::new(),
             least_batch_tokens: 0,
@@ -122,8 +127,8 @@ impl Making {
     ///
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
-    pub fn finish(mut self, settings: Settings) -> Result<Store> {
-        let Settings { key, encoded, files, n_parts } = settings;
+    pub fn finish(mut self, settings: StoreFacts) -> Result<Store> {
+        let StoreFacts { key, encoded, files, n_parts } = settings;
         self.ends.resize(n_parts, self.len());
         if self.draft.len() > 0 {
             self.write_shard()?;

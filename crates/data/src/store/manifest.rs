@@ -11,7 +11,7 @@ use attentive_text::Tokenizers;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::layout::Layout;
+use super::layout::ExampleLayout;
 use super::making::MOST_SHARDS;
 use crate::encoded::EncodeStats;
 use crate::examples::SHARD;
@@ -157,7 +157,7 @@ impl Identity {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     pub(super) key: StoreKey,
-    pub(super) layout: Layout,
+    pub(super) layout: ExampleLayout,
     pub(super) encoded: EncodeStats,
     pub(super) files: Vec<SourceFile>,
     /// The number of examples up to the end of each part.

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-pub use layout::Layout;
-pub use making::{Making, Settings};
+pub use layout::ExampleLayout;
+pub use making::{StoreFacts, StoreWriter};
 pub use manifest::StoreKey;
 
 use attentive_base::batch::TokenId;
@@ -28,7 +28,7 @@ use attentive_text::Tokenizers;
 use self::making::UNFINISHED;
 use self::manifest::Manifest;
 use self::shard::Shard;
-use super::budget::Lengths;
+use super::budget::ExampleLengths;
 use super::encoded::EncodeStats;
 use super::example::Example;
 use super::examples::SHARD;
@@ -184,7 +184,7 @@ impl Store {
     }
 
     /// The lengths of an example of a loaded shard.
-    pub(super) fn lengths(&self, index: usize) -> Lengths {
+    pub(super) fn lengths(&self, index: usize) -> ExampleLengths {
         self.shard(index).lengths(index % SHARD, self.manifest.layout)
     }
 

@@ -15,9 +15,9 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_kernels::mapped::{IfLost, Mapped};
 
-use super::layout::{Layout, Width};
+use super::layout::{ExampleLayout, Width};
 use super::manifest::ShardFacts;
-use crate::budget::Lengths;
+use crate::budget::ExampleLengths;
 use crate::example::Example;
 
 const MAGIC: &[u8; 8] = b"attshard";
@@ -91,14 +91,14 @@ impl Shard {
     }
 
     /// The lengths of example `number` of the shard.
-    pub(super) fn lengths(&self, number: usize, layout: Layout) -> Lengths {
+    pub(super) fn lengths(&self, number: usize, layout: ExampleLayout) -> ExampleLengths {
         let src = self.src_lens[number] as usize;
         let bytes = (self.starts[number + 1] - self.starts[number]) as usize;
         layout.lengths(src, bytes / self.width.bytes() - src)
     }
 
     /// Example `number` of the shard.
-    pub(super) fn get(&self, number: usize, layout: Layout, start: TokenId) -> Example {
+    pub(super) fn get(&self, number: usize, layout: ExampleLayout, start: TokenId) -> Example {
         let line = word(&self.bytes[HEADER + number * ENTRY..], 0) as usize;
         let range = self.starts[number] as usize..self.starts[number + 1] as usize;
         let mut src = self.width.read(&self.bytes[range]);
@@ -109,19 +109,19 @@ impl Shard {
 
 /// The content of a shard that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct ShardBuilder {
     entries: Vec<u8>,
     tokens: Vec<u8>,
 }
 
-impl Draft {
+impl ShardBuilder {
     /// The number of examples so far.
     pub(super) fn len(&self) -> usize {
         self.entries.len() / ENTRY
     }
 
     /// Adds an example.
-    pub(super) fn push(&mut self, example: &Example, layout: Layout, width: Width) {
+    pub(super) fn push(&mut self, example: &Example, layout: ExampleLayout, width: Width) {
         let [src, tgt] = layout.stored(example);
         for number in [example.line, src.len(), tgt.len()] {
             // Lines of corpora with more than 2³² lines are numbered from 0 again.

@@ -35,14 +35,14 @@ fn store(
     folder: &Path,
     key: &StoreKey,
     tokenizers: &Tokenizers,
-    layout: Layout,
+    layout: ExampleLayout,
     examples: &[Example],
 ) -> Store {
-    let mut making = Making::begin(folder, key, tokenizers, layout).unwrap();
+    let mut making = StoreWriter::begin(folder, key, tokenizers, layout).unwrap();
     for example in examples {
         making.push(example, &[]).unwrap();
     }
-    let settings = Settings {
+    let settings = StoreFacts {
         key: key.clone(),
         encoded: EncodeStats { kept: examples.len(), ..EncodeStats::default() },
         files: Vec::new(),
@@ -78,9 +78,9 @@ fn examples_are_read_as_they_were_written() {
         };
         let whole = texts(|ids, special, line| Example::whole(ids.to_vec(), special, line));
         for (layout, examples) in [
-            (Layout::Decoded, pairs.clone()),
-            (Layout::Decoded, texts(Example::text)),
-            (Layout::Masked, whole),
+            (ExampleLayout::Decoded, pairs.clone()),
+            (ExampleLayout::Decoded, texts(Example::text)),
+            (ExampleLayout::Masked, whole),
         ] {
             let (folder, key) = corpus();
             let made = store(folder.path(), &key, &tokenizers, layout, &examples);
@@ -105,7 +105,7 @@ fn batches_do_not_depend_on_where_examples_are() {
     let tokenizers = tokenizers(50);
     let examples = pairs(5 * SHARD + 10, &tokenizers);
     let (folder, key) = corpus();
-    let stored = store(folder.path(), &key, &tokenizers, Layout::Decoded, &examples);
+    let stored = store(folder.path(), &key, &tokenizers, ExampleLayout::Decoded, &examples);
     let n = examples.len();
     let batcher =
         |examples: Examples| Batcher::new(examples, Budget::new(3000), 5, tokenizers.sides(), None).unwrap();
@@ -137,7 +137,7 @@ fn another_corpus_has_another_key() {
     let (folder, key) = corpus();
     let tokenizers = tokenizers(50);
     assert!(Store::find(folder.path(), &key).unwrap().is_none());
-    store(folder.path(), &key, &tokenizers, Layout::Decoded, &[]);
+    store(folder.path(), &key, &tokenizers, ExampleLayout::Decoded, &[]);
     assert!(Store::find(folder.path(), &key).unwrap().is_some());
     let file = folder.path().join("text.txt");
     let mut config = Config::default();
@@ -164,7 +164,7 @@ fn damage_is_noticed() {
     let tokenizers = tokenizers(50);
     let examples = pairs(300, &tokenizers);
     let (folder, key) = corpus();
-    let mut store = store(folder.path(), &key, &tokenizers, Layout::Decoded, &examples);
+    let mut store = store(folder.path(), &key, &tokenizers, ExampleLayout::Decoded, &examples);
     let shard = store.dir().join(shard_name(0));
     let whole = fs::read(&shard).unwrap();
     for place in [0, 9, 13, 20, whole.len() / 2, whole.len() - 1] {
@@ -194,7 +194,7 @@ fn what_a_killed_process_left_is_deleted() {
         let names = entries.map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with(".unfinished")).count()
     };
-    let begin = || Making::begin(folder.path(), &key, &tokenizers, Layout::Decoded).unwrap();
+    let begin = || StoreWriter::begin(folder.path(), &key, &tokenizers, ExampleLayout::Decoded).unwrap();
     let working = begin();
     let killed = begin();
     killed.abandon();

@@ -5,7 +5,7 @@ use attentive_base::random::Random;
 use attentive_text::SpecialTokens;
 
 use super::SPECIAL;
-use crate::{BatchSize, Batcher, Budget, Example, Parts, Position, fixed_batches};
+use crate::{BatchSize, Batcher, Budget, CorpusParts, Example, Position, fixed_batches};
 
 /// Pairs of random lengths; the ids encode the line number.
 fn pairs(n: usize) -> Vec<Example> {
@@ -177,7 +177,7 @@ fn counts(batcher: &mut Batcher, n: usize, n_epochs: u64) -> Vec<Vec<usize>> {
 fn weighted_parts_have_their_shares_of_each_epoch() {
     let (bounds, weights) = ([300, 300, 900, 1000], [2.0, 9.0, 0.5, 1.3]);
     let examples = pairs(1000);
-    let parts = Parts::by_line(&examples, &bounds, &weights);
+    let parts = CorpusParts::by_line(&examples, &bounds, &weights);
     let (budget, n_epochs) = (Budget::new(300), 20);
     let mut batcher = Batcher::of_parts(examples, parts, budget, 3, SPECIAL, None).unwrap();
     let counts = counts(&mut batcher, 1000, n_epochs);
@@ -200,7 +200,7 @@ fn weighted_parts_have_their_shares_of_each_epoch() {
 
 #[test]
 fn weighted_parts_are_resumed_exactly() {
-    let parts = Parts::new(&[300, 1000], &[2.5, 0.3]);
+    let parts = CorpusParts::new(&[300, 1000], &[2.5, 0.3]);
     let budget = Budget::new(300);
     let begin = || Batcher::of_parts(pairs(1000), parts.clone(), budget, 3, SPECIAL, None).unwrap();
     let mut whole = begin();
@@ -217,13 +217,13 @@ fn weighted_parts_are_resumed_exactly() {
 
 #[test]
 fn epochs_without_examples_are_passed_over() {
-    let parts = Parts::new(&[1, 10], &[0.1, 0.1]);
+    let parts = CorpusParts::new(&[1, 10], &[0.1, 0.1]);
     let budget = Budget::new(300);
     let mut batcher = Batcher::of_parts(pairs(10), parts, budget, 3, SPECIAL, None).unwrap();
     let counts = counts(&mut batcher, 10, 10);
     let seen = |line: usize| -> usize { counts.iter().map(|counts| counts[line]).sum() };
     assert!((0..10).all(|line| seen(line) == 1), "{counts:?}");
-    let none = Parts::new(&[1, 10], &[0.04, 0.04]);
+    let none = CorpusParts::new(&[1, 10], &[0.04, 0.04]);
     let error = Batcher::of_parts(pairs(10), none, budget, 3, SPECIAL, None).unwrap_err();
     assert!(error.to_string().contains("data.train.weight"), "{error}");
 }

@@ -6,7 +6,7 @@ use attentive_text::{self as text, Masks};
 
 use super::files::{Files, jsonl, texts, tsv};
 use crate::{
-    EncodeStats, Encoder, Filters, Form, MAX_LINE_BYTES, Progress, ReadStats, encode, read_filtered,
+    DataKind, EncodeStats, Filters, LineEncoder, MAX_LINE_BYTES, Progress, ReadStats, encode, read_filtered,
     unwatched,
 };
 
@@ -16,7 +16,7 @@ fn filters_drop_and_count_lines() {
     let files = Files::new(&[("tsv", tsv_file)]);
     let read = |repeated, copies| {
         let filters = Filters { repeated, copies };
-        let (form, dir) = (Form::Translations, files.path(""));
+        let (form, dir) = (DataKind::Translations, files.path(""));
         let corpus = read_filtered(&tsv(), form, Some(&dir), 0, filters, &mut unwatched).unwrap();
         let lines: Vec<usize> = corpus.entries().iter().map(|entry| entry.line).collect();
         (lines, corpus.stats().to_string())
@@ -66,7 +66,7 @@ fn pairs_of_too_different_lengths_are_dropped() {
     let tokenizers = text::learn(&config, Masks::Without, &src, &tgt).unwrap();
     // With `</s>`, the sides have 4 and 2, 3 and 2, 2 and 6, 2 and 2 tokens.
     for (ratio, kept) in [(0.0, &[1, 2, 3, 4][..]), (2.0, &[1, 2, 4]), (1.9, &[2, 4])] {
-        let encoder = Encoder::new(Task::Translate, &tokenizers, 99).within_ratio(ratio);
+        let encoder = LineEncoder::new(Task::Translate, &tokenizers, 99).within_ratio(ratio);
         let (pairs, stats) = encode(&corpus, encoder, &mut unwatched).unwrap();
         let lines: Vec<usize> = pairs.iter().map(|pair| pair.line).collect();
         assert_eq!(lines, kept);
@@ -84,7 +84,8 @@ fn long_pairs_are_dropped_when_encoded() {
     let tokenizers = text::learn(&config, Masks::Without, &corpus.src_texts(), &corpus.tgt_texts()).unwrap();
     let mut progress = Vec::new();
     let mut watch = |at| progress.push(at);
-    let (pairs, stats) = encode(&corpus, Encoder::new(Task::Translate, &tokenizers, 4), &mut watch).unwrap();
+    let (pairs, stats) =
+        encode(&corpus, LineEncoder::new(Task::Translate, &tokenizers, 4), &mut watch).unwrap();
     assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
     assert_eq!(
         stats,
@@ -102,7 +103,7 @@ fn long_pairs_are_dropped_when_encoded() {
     assert_eq!((pairs[1].src_len(), pairs[1].tgt_len()), (4, 4));
     assert_eq!(pairs[1].tgt_in().len(), 4);
     assert!(matches!(
-        encode(&corpus, Encoder::new(Task::Translate, &tokenizers, 1), &mut unwatched),
+        encode(&corpus, LineEncoder::new(Task::Translate, &tokenizers, 1), &mut unwatched),
         Err(Error::Data { .. })
     ));
 }

@@ -9,7 +9,7 @@ use attentive_config::{CorpusFormat, CorpusSource};
 use flate2::{Compression, write::GzEncoder};
 use tempfile::{TempDir, tempdir};
 
-use crate::{Corpus, Form, read, unwatched};
+use crate::{Corpus, DataKind, read, unwatched};
 
 /// A directory with the files of a corpus.
 pub(super) struct Files(TempDir);
@@ -24,10 +24,10 @@ impl Files {
     }
 
     pub(super) fn read(&self, source: CorpusSource) -> Result<Corpus> {
-        self.read_as(Form::Translations, source)
+        self.read_as(DataKind::Translations, source)
     }
 
-    pub(super) fn read_as(&self, form: Form, source: CorpusSource) -> Result<Corpus> {
+    pub(super) fn read_as(&self, form: DataKind, source: CorpusSource) -> Result<Corpus> {
         read(&source, form, Some(self.0.path()), 1, &mut unwatched)
     }
 

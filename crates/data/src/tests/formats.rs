@@ -3,7 +3,7 @@
 use attentive_config::{Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair};
 
 use super::files::{Files, gzip, texts};
-use crate::{Corpus, Form, Item};
+use crate::{Corpus, DataKind, Item};
 
 fn number(n: usize) -> Column {
     Column::Number(n.try_into().unwrap())
@@ -112,11 +112,11 @@ fn labels_and_tags_have_columns_too() {
         (CorpusFormat::Csv, None, "1,A film.\n"),
         (CorpusFormat::Tsv, Some([number(2), number(3)]), "x\tA film.\t1\n"),
     ] {
-        assert_eq!(read(content, Form::Labeled, format, columns), labeled, "{content}");
+        assert_eq!(read(content, DataKind::Labeled, format, columns), labeled, "{content}");
     }
     let words = Some([name("words"), name("pos")]);
     let content = "{\"words\":[\"a\",\"dog\"],\"pos\":[\"D\",\"N\"]}\n";
-    let tagged = read(content, Form::TaggedTokens, CorpusFormat::Jsonl, words);
+    let tagged = read(content, DataKind::TaggedTokens, CorpusFormat::Jsonl, words);
     assert_eq!(tagged.input(), "a dog");
 }
 
@@ -271,8 +271,14 @@ fn sources_begin_with_the_tag_of_their_corpus() {
     let copies = CorpusSource::Aligned { src: src.clone(), tgt: src, tag: Some("<x>".into()) };
     let filters = crate::Filters { copies: true, ..crate::Filters::default() };
     let folder = files.path("");
-    let read =
-        crate::read_filtered(&copies, Form::Translations, Some(&folder), 1, filters, &mut crate::unwatched);
+    let read = crate::read_filtered(
+        &copies,
+        DataKind::Translations,
+        Some(&folder),
+        1,
+        filters,
+        &mut crate::unwatched,
+    );
     assert!(read.unwrap_err().to_string().contains("2 dropped with equal sides"));
 }
 

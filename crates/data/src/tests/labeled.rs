@@ -8,14 +8,14 @@ use attentive_config::{
 use attentive_text::{Tokenizers, learn_tagged};
 
 use crate::builtin::ClauseType;
-use crate::{Batcher, Budget, Corpus, Encoder, Form, Item, LabelOrigin, encode, read, unwatched};
+use crate::{Batcher, Budget, Corpus, DataKind, Item, LabelOrigin, LineEncoder, encode, read, unwatched};
 
 /// Reads a file with this content.
 fn read_file(content: &str, format: CorpusFormat) -> Result<Corpus> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
     let source = CorpusSource::file(format, "file");
-    read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched)
+    read(&source, DataKind::Labeled, Some(dir.path()), 1, &mut unwatched)
 }
 
 fn labeled(corpus: &Corpus) -> Vec<(&str, &str, usize)> {
@@ -40,7 +40,7 @@ fn tokenizers(corpus: &Corpus, kind: TokenizerKind) -> Tokenizers {
 
 fn grammar(pairs: usize) -> Corpus {
     let source = CorpusSource::Builtin { task: BuiltinTask::Grammar, pairs };
-    read(&source, Form::Labeled, None, 5, &mut unwatched).unwrap()
+    read(&source, DataKind::Labeled, None, 5, &mut unwatched).unwrap()
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn files_with_columns_in_quotation_marks_are_warned_of() {
         found.count()
     };
     for (content, form, expected) in [
-        ("\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n", Form::Labeled, 1),
-        ("\"good\"\tA fine film.\n\"bad\"\tNo.\n", Form::Labeled, 1),
-        ("label\ttext\n\"good\"\tA fine film.\n", Form::Labeled, 1),
-        ("good\t\"A fine film.\"\nbad\t\"No.\"\n", Form::Labeled, 0),
-        ("\"good\"\tA fine film.\nbad\tNo.\n", Form::Labeled, 0),
-        ("\"Yes.\"\t\"Ja.\"\n\"No.\"\t\"Nein.\"\n", Form::Translations, 1),
-        ("\"Yes.\"\t\"Ja.\"\n\"No,\" he said.\t\"Nein\"\n", Form::Translations, 0),
-        ("\"a b\"\t\"X Y\"\n", Form::TaggedTokens, 1),
-        ("\" a \"\t\" X \"\n", Form::TaggedTokens, 0),
+        ("\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n", DataKind::Labeled, 1),
+        ("\"good\"\tA fine film.\n\"bad\"\tNo.\n", DataKind::Labeled, 1),
+        ("label\ttext\n\"good\"\tA fine film.\n", DataKind::Labeled, 1),
+        ("good\t\"A fine film.\"\nbad\t\"No.\"\n", DataKind::Labeled, 0),
+        ("\"good\"\tA fine film.\nbad\tNo.\n", DataKind::Labeled, 0),
+        ("\"Yes.\"\t\"Ja.\"\n\"No.\"\t\"Nein.\"\n", DataKind::Translations, 1),
+        ("\"Yes.\"\t\"Ja.\"\n\"No,\" he said.\t\"Nein\"\n", DataKind::Translations, 0),
+        ("\"a b\"\t\"X Y\"\n", DataKind::TaggedTokens, 1),
+        ("\" a \"\t\" X \"\n", DataKind::TaggedTokens, 0),
     ] {
         assert_eq!(warnings(content, form), expected, "{content}");
     }
@@ -133,7 +133,7 @@ fn each_file_of_a_pattern_may_seem_to_have_a_header() {
         fs::write(dir.path().join(name), format!("{first}\ngood\tYes.\n")).unwrap();
     }
     let source = CorpusSource::file(CorpusFormat::Tsv, "*.tsv");
-    let corpus = read(&source, Form::Labeled, Some(dir.path()), 1, &mut unwatched).unwrap();
+    let corpus = read(&source, DataKind::Labeled, Some(dir.path()), 1, &mut unwatched).unwrap();
     let [first, last] = corpus.warnings() else {
         panic!("{:?}", corpus.warnings());
     };
@@ -165,7 +165,7 @@ fn a_text_is_closed_and_has_one_label() {
         let tokenizers = tokenizers(&corpus, kind);
         let special = tokenizers.tgt().special();
         let (examples, stats) =
-            encode(&corpus, Encoder::new(Task::Classify, &tokenizers, 99), &mut unwatched).unwrap();
+            encode(&corpus, LineEncoder::new(Task::Classify, &tokenizers, 99), &mut unwatched).unwrap();
         assert_eq!(stats.kept, 500);
         for (example, (text, label, line)) in examples.iter().zip(labeled(&corpus)) {
             let (eos, text_ids) = example.src().split_last().unwrap();
@@ -190,7 +190,7 @@ fn an_unknown_label_is_reported_with_the_known_ones() {
         let tokenizers = tokenizers(&learned, TokenizerKind::Word);
         let content = format!("l00\tfine\n{unknown}\tfine\n");
         let corpus = read_file(&content, CorpusFormat::Tsv).unwrap();
-        let encoder = Encoder::new(Task::Classify, &tokenizers, 9).with_labels(labels);
+        let encoder = LineEncoder::new(Task::Classify, &tokenizers, 9).with_labels(labels);
         let error = encode(&corpus, encoder, &mut unwatched).unwrap_err();
         let message = error.to_string();
         let (_, problem) = message.split_once("file`, line 2: ").unwrap();

@@ -4,7 +4,7 @@ use attentive_config::{Task, TokenizerConfig, TokenizerKind};
 use attentive_text::{Masks, SpecialTokens, Tokenizer, Tokenizers, learn};
 
 use crate::{
-    Batcher, Budget, Corpus, Encoder, Example, Form, Item, Masking, encode, fixed_batches, unwatched,
+    Batcher, Budget, Corpus, DataKind, Example, Item, LineEncoder, Masking, encode, fixed_batches, unwatched,
 };
 
 const MASK: TokenId = 4;
@@ -151,8 +151,8 @@ fn texts_without_maskable_tokens_are_dropped_and_counted() {
     let tokenizers = Tokenizers::Shared(tokenizer(Masks::With));
     let of = |texts: &[&str]| {
         let items = texts.iter().map(|&text| Item::Text(text.into()));
-        let corpus = Corpus::from_items(Form::Lines, items).unwrap();
-        encode(&corpus, Encoder::new(Task::Fill, &tokenizers, 4), &mut unwatched)
+        let corpus = Corpus::from_items(DataKind::Lines, items).unwrap();
+        encode(&corpus, LineEncoder::new(Task::Fill, &tokenizers, 4), &mut unwatched)
     };
     let (examples, stats) = of(&["w1 never", "never heard", "w1 w2 w3 w4"]).unwrap();
     assert_eq!(examples.len(), 1);

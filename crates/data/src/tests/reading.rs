@@ -6,7 +6,7 @@ use attentive_base::error::Error;
 use attentive_config::{BuiltinTask, CorpusFormat, CorpusSource};
 
 use super::files::{Files, aligned, gzip, jsonl, texts, tsv, zstd};
-use crate::{Form, ReadStats, read, read_lines, unwatched};
+use crate::{DataKind, ReadStats, read, read_lines, unwatched};
 
 #[test]
 fn every_file_format_gives_the_same_pairs() {
@@ -149,13 +149,13 @@ fn a_corpus_has_one_form() {
     let text = || CorpusSource::file(CorpusFormat::Text, "text");
     let reverse = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 3 };
     for (form, source) in [
-        (Form::Translations, text()),
-        (Form::Labeled, text()),
-        (Form::Labeled, reverse.clone()),
-        (Form::TaggedVectors(2), reverse),
-        (Form::TaggedVectors(2), aligned()),
-        (Form::Lines, aligned()),
-        (Form::Stream, jsonl()),
+        (DataKind::Translations, text()),
+        (DataKind::Labeled, text()),
+        (DataKind::Labeled, reverse.clone()),
+        (DataKind::TaggedVectors(2), reverse),
+        (DataKind::TaggedVectors(2), aligned()),
+        (DataKind::Lines, aligned()),
+        (DataKind::Stream, jsonl()),
     ] {
         let found = files.read_as(form, source);
         assert!(matches!(found, Err(Error::Config { .. })), "{form:?}");
@@ -165,7 +165,7 @@ fn a_corpus_has_one_form() {
 #[test]
 fn built_in_corpora_depend_only_on_the_seed() {
     let source = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 20 };
-    let generated = |seed| read(&source, Form::Translations, None, seed, &mut unwatched).unwrap();
+    let generated = |seed| read(&source, DataKind::Translations, None, seed, &mut unwatched).unwrap();
     let corpus = generated(1);
     assert_eq!(corpus.entries().len(), 20);
     assert_eq!(corpus.entries()[19].line, 20);

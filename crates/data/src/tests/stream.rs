@@ -4,7 +4,7 @@ use attentive_base::batch::{Batch, TokenId};
 use attentive_base::error::{Error, Result};
 use attentive_config::{BuiltinTask, CorpusFormat, CorpusSource};
 
-use crate::{Corpus, Form, Position, Stream, fixed_windows};
+use crate::{Corpus, DataKind, Position, Stream, fixed_windows};
 
 /// Reads `text` as a corpus from a file.
 fn read(text: &str) -> Corpus {
@@ -12,7 +12,7 @@ fn read(text: &str) -> Corpus {
     let path = folder.path().join("text");
     fs::write(&path, text).unwrap();
     let source = CorpusSource::file(CorpusFormat::Text, path);
-    crate::read(&source, Form::Stream, None, 1, &mut crate::unwatched).unwrap()
+    crate::read(&source, DataKind::Stream, None, 1, &mut crate::unwatched).unwrap()
 }
 
 #[test]
@@ -26,8 +26,8 @@ fn a_stream_drops_only_lines_with_control_characters() {
 fn generated_sentences_make_one_stream() {
     let source = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 30 };
     let read = |form| crate::read(&source, form, None, 1, &mut crate::unwatched).unwrap();
-    let lines = read(Form::Lines);
-    let mut stream = read(Form::Stream);
+    let lines = read(DataKind::Lines);
+    let mut stream = read(DataKind::Stream);
     let text = |corpus: &Corpus| corpus.stream().unwrap().to_owned();
     let whole = text(&stream);
     assert_eq!(whole, lines.tgt_texts().join("\n") + "\n");
@@ -100,7 +100,7 @@ fn a_stream_can_be_resumed_at_any_position() {
     assert!(Stream::new(ids[..17].to_vec(), 16, 3, 1).is_ok());
 }
 
-fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
+fn held_out(content: &str, form: DataKind, share: f64) -> Result<(Corpus, Corpus)> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), content).unwrap();
     let source = CorpusSource::file(CorpusFormat::Text, "file");
@@ -112,18 +112,19 @@ fn held_out(content: &str, form: Form, share: f64) -> Result<(Corpus, Corpus)> {
 #[test]
 fn the_end_of_the_corpus_is_held_out() {
     let lines: Vec<String> = (1..=10).map(|n| format!("line {n}\n")).collect();
-    let (train, held) = held_out(&lines.concat(), Form::Lines, 0.2).unwrap();
+    let (train, held) = held_out(&lines.concat(), DataKind::Lines, 0.2).unwrap();
     assert_eq!((train.entries().len(), held.entries().len()), (8, 2));
     assert_eq!(held.entries()[0].line, 9);
     assert_eq!(held.stats().lines, 2);
     let text = "äöü\nabc\nxyz\n";
-    let (train, held) = held_out(text, Form::Stream, 0.25).unwrap();
+    let (train, held) = held_out(text, DataKind::Stream, 0.25).unwrap();
     assert_eq!((train.stream(), held.stream()), (Some("äöü\nabc\nx"), Some("yz\n")));
 }
 
 #[test]
 fn neither_side_of_a_split_may_be_empty() {
-    for (form, share) in [(Form::Lines, 0.1), (Form::Lines, 0.9), (Form::Stream, 0.01), (Form::Stream, 0.99)]
+    for (form, share) in
+        [(DataKind::Lines, 0.1), (DataKind::Lines, 0.9), (DataKind::Stream, 0.01), (DataKind::Stream, 0.99)]
     {
         let error = held_out("a\nb\n", form, share).unwrap_err();
         assert!(matches!(&error, Error::Config { key, .. } if key == "data.hold_out"), "{error}");

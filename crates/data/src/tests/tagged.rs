@@ -7,10 +7,10 @@ use attentive_config::{
 use attentive_text::{Tokenizers, learn_tagged};
 use tempfile::tempdir;
 
-use crate::{Corpus, Encoder, Example, Form, Item, TagInput, encode, parse_vectors, read, unwatched};
+use crate::{Corpus, DataKind, Example, Item, LineEncoder, TagInput, encode, parse_vectors, read, unwatched};
 
 /// Reads a JSONL file with this content.
-fn read_jsonl(content: &str, form: Form) -> Result<Corpus> {
+fn read_jsonl(content: &str, form: DataKind) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
     let source = CorpusSource::file(CorpusFormat::Jsonl, "file");
@@ -23,7 +23,7 @@ fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     fs::write(dir.path().join("tokens"), tokens).unwrap();
     fs::write(dir.path().join("tags"), tags).unwrap();
     let source = CorpusSource::aligned("tokens", "tags");
-    let form = Form::TaggedTokens;
+    let form = DataKind::TaggedTokens;
     read(&source, form, Some(dir.path()), 1, &mut unwatched)
 }
 
@@ -44,7 +44,7 @@ fn tokenizers(tokens: &str, tags: &str) -> Tokenizers {
 }
 
 fn encoded(corpus: &Corpus, tokenizers: &Tokenizers) -> Result<Vec<Example>> {
-    encode(corpus, Encoder::new(Task::Tag, tokenizers, 99), &mut unwatched).map(|(examples, _)| examples)
+    encode(corpus, LineEncoder::new(Task::Tag, tokenizers, 99), &mut unwatched).map(|(examples, _)| examples)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn tokens_and_tags_come_from_json_and_from_aligned_files() {
                  {\"tags\": [\"INTJ\"], \"id\": 7, \"tokens\": [\"oh\"]}\n";
     let expected = [(words("a dog"), words("DET NOUN"), 1), (words("oh"), words("INTJ"), 3)];
     for corpus in [
-        read_jsonl(jsonl, Form::TaggedTokens).unwrap(),
+        read_jsonl(jsonl, DataKind::TaggedTokens).unwrap(),
         read_aligned("a dog\n\noh\n", "DET NOUN\n\nINTJ\n").unwrap(),
     ] {
         for (entry, (tokens, tags, line)) in corpus.entries().iter().zip(&expected) {
@@ -67,7 +67,7 @@ fn tokens_and_tags_come_from_json_and_from_aligned_files() {
 #[test]
 fn vectors_come_from_json() {
     let jsonl = "{\"vectors\": [[1, 2.5], [-3e-1, 0]], \"tags\": [\"up\", \"down\"]}";
-    let corpus = read_jsonl(jsonl, Form::TaggedVectors(2)).unwrap();
+    let corpus = read_jsonl(jsonl, DataKind::TaggedVectors(2)).unwrap();
     let expected =
         Item::Tagged { input: TagInput::Vectors(vec![1.0, 2.5, -0.3, 0.0]), tags: words("up down") };
     let [entry] = corpus.entries() else { panic!("one line") };
@@ -80,7 +80,7 @@ fn vectors_come_from_json() {
 #[test]
 fn malformed_lines_are_reported() {
     let good = "{\"tokens\": [\"a\"], \"tags\": [\"D\"], \"vectors\": [[1, 2]]}\n";
-    let refused = |line: &str, form: Form, problem: &str| {
+    let refused = |line: &str, form: DataKind, problem: &str| {
         let error = read_jsonl(&format!("{good}{line}\n"), form).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("file`, line 2: ") && message.contains(problem), "{line}: {message}");
@@ -92,7 +92,7 @@ fn malformed_lines_are_reported() {
         ("{\"tokens\": [\"a\"], \"tags\": [\"\"]}", "tag 1 is empty or contains white space"),
         ("{\"tokens\": [\"a\", \"dog\"], \"tags\": [\"DET\"]}", "1 tag for 2 tokens"),
     ] {
-        refused(line, Form::TaggedTokens, problem);
+        refused(line, DataKind::TaggedTokens, problem);
     }
     for (line, problem) in [
         (
@@ -104,7 +104,7 @@ fn malformed_lines_are_reported() {
         ("{\"vectors\": [[1, null]], \"tags\": [\"a\"]}", "invalid type"),
         ("{\"vectors\": [[1, 2]], \"tags\": [\"a\", \"b\"]}", "2 tags for 1 vector"),
     ] {
-        refused(line, Form::TaggedVectors(2), problem);
+        refused(line, DataKind::TaggedVectors(2), problem);
     }
 }
 
@@ -147,7 +147,7 @@ fn an_unknown_tag_is_reported() {
 #[test]
 fn the_grammar_has_a_tag_for_each_token() {
     let source = CorpusSource::Builtin { task: BuiltinTask::Grammar, pairs: 50 };
-    let corpus = read(&source, Form::TaggedTokens, None, 3, &mut unwatched).unwrap();
+    let corpus = read(&source, DataKind::TaggedTokens, None, 3, &mut unwatched).unwrap();
     assert_eq!(corpus.entries().len(), 50);
     assert!(corpus.entries().iter().all(|entry| matches!(
         &entry.item,

@@ -119,7 +119,7 @@ fn rules(units: Units) -> TextRules {
     }
 }
 
-fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -> Drawn {
+fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -> SampledText {
     sample(toy, text, rules(units), &options, |_| Ok(ControlFlow::Continue(()))).unwrap()
 }
 
@@ -247,7 +247,7 @@ fn texts_that_come_and_go_do_not_influence_each_other() {
             draw_all(&toy, &text(number), units, options(number))
         };
         let toy = Toy::new(7, wandering);
-        let mut texts = Texts::new(&toy, rules(units));
+        let mut texts = TextDecoding::new(&toy, rules(units));
         let (mut found, mut step) = (Vec::new(), 0);
         while step < 6 || !texts.is_empty() {
             if step < 6 {
@@ -266,7 +266,7 @@ fn texts_that_come_and_go_do_not_influence_each_other() {
         let mut numbers = Vec::new();
         for ((number, tokens), ending) in found {
             numbers.push(number);
-            assert_eq!(Drawn { tokens, ending }, alone(number), "text {number}");
+            assert_eq!(SampledText { tokens, ending }, alone(number), "text {number}");
         }
         assert!(numbers.starts_with(&[0, 1, 2, 3, 4]), "{numbers:?}");
         assert!(units == Units::Lines || !numbers.contains(&5));

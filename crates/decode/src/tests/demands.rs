@@ -5,14 +5,14 @@ use attentive_base::random::Random;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
 use super::toy::*;
-use crate::{Capacity, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search};
+use crate::{Capacity, Hypothesis, Sampling, SearchContext, SearchOptions, SourceSentence, Strategy, search};
 
 fn guided(beam_width: usize) -> SearchOptions {
     SearchOptions { guided: true, ..options(beam_width, LengthPenaltyFormula::Gnmt, 0.6) }
 }
 
-fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) -> Sentence {
-    Sentence {
+fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) -> SourceSentence {
+    SourceSentence {
         src: src.to_vec(),
         prefix: prefix.to_vec(),
         constraints: constraints.iter().map(|phrase| phrase.to_vec().into()).collect(),
@@ -20,9 +20,9 @@ fn demanding(src: &[TokenId], prefix: &[TokenId], constraints: &[&[TokenId]]) ->
     }
 }
 
-fn results(toy: &Toy<'_>, sentence: Sentence, options: &SearchOptions) -> Vec<Hypothesis> {
+fn results(toy: &Toy<'_>, sentence: SourceSentence, options: &SearchOptions) -> Vec<Hypothesis> {
     let capacity = Capacity { sentences: 1, positions: usize::MAX };
-    let setting = Setting { contract: contract(), options: *options, capacity };
+    let setting = SearchContext { contract: contract(), options: *options, capacity };
     let mut found = search(toy, std::iter::once(sentence), setting);
     found.next().expect("a result")
 }
@@ -167,10 +167,10 @@ fn demands_of_other_sentences_change_nothing() {
             for capacity in [2, 3, 100] {
                 let capacity = Capacity { sentences: capacity, positions: usize::MAX };
                 let all = sentences.iter().cloned();
-                let found = search(&toy, all, Setting { contract: contract(), options, capacity });
+                let found = search(&toy, all, SearchContext { contract: contract(), options, capacity });
                 assert!(found.eq(alone.iter().cloned()));
                 let reversed = sentences.iter().rev().cloned();
-                let found = search(&toy, reversed, Setting { contract: contract(), options, capacity });
+                let found = search(&toy, reversed, SearchContext { contract: contract(), options, capacity });
                 assert!(found.eq(alone.iter().rev().cloned()));
             }
         }

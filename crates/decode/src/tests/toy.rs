@@ -8,7 +8,7 @@ use attentive_base::random::Random;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 use attentive_text::SpecialTokens;
 
-use super::super::{Capacity, Hypothesis, SearchOptions, Setting, Strategy, search};
+use super::super::{Capacity, Hypothesis, SearchContext, SearchOptions, Strategy, search};
 use crate::{Logits, NextToken, Stepper, likeliest};
 
 pub(super) const SPECIAL: SpecialTokens = SpecialTokens {
@@ -142,7 +142,7 @@ pub(super) fn find(
 ) -> Vec<Vec<Hypothesis>> {
     let capacity = Capacity { sentences: together, positions: usize::MAX };
     let sentences = sentences.iter().map(|sentence| sentence.to_vec().into());
-    search(toy, sentences, Setting { contract: contract(), options: *options, capacity }).collect()
+    search(toy, sentences, SearchContext { contract: contract(), options: *options, capacity }).collect()
 }
 
 pub(super) fn random_logits(seed: u64) -> impl Fn(&[TokenId], &[TokenId]) -> [f32; VOCAB] {

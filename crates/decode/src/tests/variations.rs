@@ -6,7 +6,9 @@ use attentive_base::batch::TokenId;
 use attentive_config::LengthPenaltyFormula;
 
 use super::toy::*;
-use crate::{Capacity, Ensemble, Hypothesis, Sampling, SearchOptions, Sentence, Setting, Strategy, search};
+use crate::{
+    Capacity, Ensemble, Hypothesis, Sampling, SearchContext, SearchOptions, SourceSentence, Strategy, search,
+};
 
 fn repeats(tokens: &[TokenId], n: usize) -> bool {
     let ngrams: Vec<&[TokenId]> = tokens.windows(n).collect();
@@ -82,12 +84,12 @@ fn coverage_ranks_as_its_definition_says() {
 
 fn sampled(
     toy: &Toy<'_>,
-    sentences: Vec<Sentence>,
+    sentences: Vec<SourceSentence>,
     options: &SearchOptions,
     together: usize,
 ) -> Vec<Vec<Hypothesis>> {
     let capacity = Capacity { sentences: together, positions: usize::MAX };
-    search(toy, sentences.into_iter(), Setting { contract: contract(), options: *options, capacity })
+    search(toy, sentences.into_iter(), SearchContext { contract: contract(), options: *options, capacity })
         .collect()
 }
 
@@ -98,8 +100,8 @@ fn sampling(count: usize, sampling: Sampling) -> SearchOptions {
     }
 }
 
-fn streams(src: &[TokenId], streams: std::ops::Range<u64>) -> Vec<Sentence> {
-    let sentence = |stream| Sentence { stream, ..src.to_vec().into() };
+fn streams(src: &[TokenId], streams: std::ops::Range<u64>) -> Vec<SourceSentence> {
+    let sentence = |stream| SourceSentence { stream, ..src.to_vec().into() };
     streams.map(sentence).collect()
 }
 
@@ -182,7 +184,7 @@ fn the_limits_of_sampling_hold() {
     }
     // A prefix is given, and what follows is drawn.
     let options = SearchOptions { guided: true, ..sampling(5, Sampling::default()) };
-    let sentence = Sentence { prefix: vec![6, 6], ..src.to_vec().into() };
+    let sentence = SourceSentence { prefix: vec![6, 6], ..src.to_vec().into() };
     let found = sampled(&toy, vec![sentence], &options, 1).remove(0);
     assert_eq!(found.len(), 5);
     assert!(found.iter().all(|found| found.tokens.starts_with(&[6, 6])));
@@ -207,7 +209,7 @@ fn an_ensemble_searches_the_mean_distribution() {
             let sentences: [&[TokenId]; 3] = [&[4, 5], &[6, 7, 7], &[4]];
             let capacity = Capacity { sentences: 2, positions: usize::MAX };
             let all = sentences.iter().map(|sentence| sentence.to_vec().into());
-            let found = search(&ensemble, all, Setting { contract: contract(), options, capacity });
+            let found = search(&ensemble, all, SearchContext { contract: contract(), options, capacity });
             for (found, src) in found.zip(sentences) {
                 let expected = one(&expected, src, &options);
                 assert_eq!(found.len(), expected.len());

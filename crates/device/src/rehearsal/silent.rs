@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-use super::Imagined;
+use super::VirtualBuffer;
 use crate::cached::*;
 use crate::operands::*;
 use crate::{Buffer, Device, Losses, Op, VERDICT, VerdictCall};
 
 /// Computes nothing, and has buffers without memory.
 #[derive(Debug)]
-pub(super) struct Rehearsal;
+pub(super) struct DryRunDevice;
 
-impl Device for Rehearsal {
+impl Device for DryRunDevice {
     fn allocate(&self, len: usize) -> Buffer {
-        let room = Imagined::take(len);
+        let room = VirtualBuffer::take(len);
         Buffer::imagined_in(len, Some(room))
     }
 
     fn upload(&self, values: Vec<f32>) -> Buffer {
-        let room = Imagined::own(values.len());
+        let room = VirtualBuffer::own(values.len());
         Buffer::imagined_in(values.len(), Some(room))
     }
 

@@ -7,7 +7,7 @@ use attentive_base::error::Result;
 use serde::de::IgnoredAny;
 
 use super::broken;
-use crate::markup::Form;
+use crate::markup::SourceFormat;
 use crate::plain::append;
 use crate::{Document, Part, Segmentation};
 
@@ -29,7 +29,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
             continue;
         };
         let (before, mut own) = (segments.len(), Vec::new());
-        append(&text, how, Form::Json, fits, &mut segments, &mut own);
+        append(&text, how, SourceFormat::Json, fits, &mut segments, &mut own);
         // A string without text keeps its escapes.
         if segments.len() > before {
             Part::keep(&mut parts, &source[kept..range.start]);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use attentive_base::error::Result;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-use crate::markup::{Collector, Form};
+use crate::markup::{Collector, SourceFormat};
 use crate::tags::{Pairs, Tag as HtmlTag};
 use crate::{Document, Segmentation, html};
 
@@ -28,7 +28,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         at: 0,
         in_text: false,
         open: Vec::new(),
-        collector: Collector::new(source, how, Form::Markdown, fits),
+        collector: Collector::new(source, how, SourceFormat::Markdown, fits),
     };
     let mut next = 0;
     while next < events.len() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use attentive_base::error::Result;
 
 use super::{broken, lines};
-use crate::markup::{ESCAPES, Form};
+use crate::markup::{ESCAPES, SourceFormat};
 use crate::plain::append;
 use crate::{Document, Part, Segmentation};
 
@@ -81,7 +81,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
             Part::keep(&mut parts, &source[kept..*at]);
             kept = *at;
             let text = if *is_plural && !plural.is_empty() { plural } else { id };
-            append(text, how, Form::Po, fits, &mut segments, &mut parts);
+            append(text, how, SourceFormat::Po, fits, &mut segments, &mut parts);
         }
     }
     Part::keep(&mut parts, &source[kept..]);

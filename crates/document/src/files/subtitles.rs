@@ -5,12 +5,12 @@ use std::ops::Range;
 use attentive_base::error::Result;
 
 use super::{broken, lines};
-use crate::markup::{Collector, Form};
+use crate::markup::{Collector, SourceFormat};
 use crate::tags::{Tag, pairs};
 use crate::{Document, Segmentation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SubtitleFormat {
     Srt,
     WebVtt,
 }
@@ -19,19 +19,22 @@ pub(super) enum Kind {
 /// next subtitle.
 pub(super) fn read(
     source: &str,
-    kind: Kind,
+    kind: SubtitleFormat,
     how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
 ) -> Result<Document> {
     let form = match kind {
-        Kind::Srt => Form::Subtitle,
-        Kind::WebVtt => Form::WebVtt,
+        SubtitleFormat::Srt => SourceFormat::Subtitle,
+        SubtitleFormat::WebVtt => SourceFormat::WebVtt,
     };
     let lines: Vec<(usize, &str)> = lines(source).collect();
-    if kind == Kind::WebVtt && !source.trim_start_matches('\u{feff}').starts_with("WEBVTT") {
+    if kind == SubtitleFormat::WebVtt && !source.trim_start_matches('\u{feff}').starts_with("WEBVTT") {
         return Err(broken("WebVTT", None, "it does not begin with `WEBVTT`"));
     }
-    if kind == Kind::Srt && !source.trim().is_empty() && !lines.iter().any(|(_, line)| has_times(line)) {
+    if kind == SubtitleFormat::Srt
+        && !source.trim().is_empty()
+        && !lines.iter().any(|(_, line)| has_times(line))
+    {
         return Err(broken("SubRip", None, "no line has times, such as 00:00:01,000 --> 00:00:02,000"));
     }
     let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
@@ -43,7 +46,7 @@ pub(super) fn read(
         let next = &lines[number + 1..];
         if text.trim().is_empty() {
             // SubRip's texts may have blank lines.
-            let goes_on = in_text && kind == Kind::Srt && goes_on[number];
+            let goes_on = in_text && kind == SubtitleFormat::Srt && goes_on[number];
             (in_text, in_note, begun) = (goes_on, false, false);
             reader.collector.boundary(whole)?;
         } else if in_text && !is_head(text, next) {
@@ -51,7 +54,7 @@ pub(super) fn read(
             begun = true;
         } else {
             let is_note = |name: &str| text == name || text.starts_with(&format!("{name} "));
-            in_note |= kind == Kind::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
+            in_note |= kind == SubtitleFormat::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
             (in_text, begun) = (!in_note && has_times(text), false);
             reader.collector.boundary(whole)?;
         }
@@ -86,7 +89,7 @@ fn texts_after(lines: &[(usize, &str)]) -> Vec<bool> {
 }
 
 struct Reader<'a> {
-    kind: Kind,
+    kind: SubtitleFormat,
     /// The number of tags so far.
     tags: usize,
     collector: Collector<'a>,
@@ -137,14 +140,14 @@ impl Reader<'_> {
 
     fn text(&mut self, text: &str, at: usize) {
         if !text.is_empty() {
-            let read = if self.kind == Kind::WebVtt { decoded(text) } else { text.to_owned() };
+            let read = if self.kind == SubtitleFormat::WebVtt { decoded(text) } else { text.to_owned() };
             self.collector.run.text(&read, at..at + text.len());
         }
     }
 }
 
 /// The tags of a line: elements, and in SubRip styles in braces.
-fn tags(line: &str, kind: Kind) -> Vec<Range<usize>> {
+fn tags(line: &str, kind: SubtitleFormat) -> Vec<Range<usize>> {
     /// The maximum number of bytes of a tag.
     const LONGEST: usize = 256;
     let mut found = Vec::new();
@@ -155,9 +158,9 @@ fn tags(line: &str, kind: Kind) -> Vec<Range<usize>> {
         let close = if rest.starts_with('<') { '>' } else { '}' };
         let end = rest.find(close).map(|end| start + end + 1);
         let is_tag = |inside: &str| match kind {
-            _ if close == '}' => kind == Kind::Srt && inside.starts_with('\\'),
-            Kind::WebVtt => true,
-            Kind::Srt => {
+            _ if close == '}' => kind == SubtitleFormat::Srt && inside.starts_with('\\'),
+            SubtitleFormat::WebVtt => true,
+            SubtitleFormat::Srt => {
                 let name = inside.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
                 ["i", "b", "u", "s", "font"].iter().any(|one| name.eq_ignore_ascii_case(one))
             }

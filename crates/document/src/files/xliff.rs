@@ -6,8 +6,8 @@ use std::ops::Range;
 use attentive_base::error::Result;
 
 use super::broken;
-use crate::markup::{Collector, Form};
-use crate::xml::{Kind, Token, checked, kept};
+use crate::markup::{Collector, SourceFormat};
+use crate::xml::{XmlToken, XmlTokenKind, checked, kept};
 use crate::{Document, Segmentation};
 
 /// Elements of sources whose content is code.
@@ -20,7 +20,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         return Err(broken("XLIFF", None, "it has no element `xliff`"));
     }
     let kept = kept(&tokens, &HashSet::new());
-    let collector = Collector::new(source, how, Form::Markup, fits);
+    let collector = Collector::new(source, how, SourceFormat::Markup, fits);
     let mut reader = Reader { source, tokens: &tokens, kept: &kept, collector, at: 0 };
     // A unit has one source; others would share its target.
     let mut done = HashSet::new();
@@ -38,16 +38,16 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 }
 
 /// The name of an element without its prefix.
-fn local(token: &Token) -> Option<&str> {
+fn local(token: &XmlToken) -> Option<&str> {
     match &token.kind {
-        Kind::Start(start) | Kind::Empty(start) => Some(start.local()),
+        XmlTokenKind::Start(start) | XmlTokenKind::Empty(start) => Some(start.local()),
         _ => None,
     }
 }
 
 struct Reader<'a> {
     source: &'a str,
-    tokens: &'a [Token],
+    tokens: &'a [XmlToken],
     /// Whether each token is in an element that is not to be translated.
     kept: &'a [bool],
     collector: Collector<'a>,
@@ -83,7 +83,8 @@ impl Reader<'_> {
         let open =
             tag.strip_suffix("/>").map_or_else(|| tag.to_owned(), |tag| format!("{}>", tag.trim_end()));
         self.collector.insert(&open)?;
-        let comments = (target + 1..last).filter(|&number| matches!(self.tokens[number].kind, Kind::Other));
+        let comments =
+            (target + 1..last).filter(|&number| matches!(self.tokens[number].kind, XmlTokenKind::Other));
         for comment in comments {
             self.collector.insert(&self.source[range(comment)])?;
         }
@@ -108,7 +109,7 @@ impl Reader<'_> {
     /// The name of the element that token `number` begins, with its prefix.
     fn name(&self, number: usize) -> &str {
         match &self.tokens[number].kind {
-            Kind::Start(start) | Kind::Empty(start) => &start.name,
+            XmlTokenKind::Start(start) | XmlTokenKind::Empty(start) => &start.name,
             _ => "",
         }
     }
@@ -116,9 +117,9 @@ impl Reader<'_> {
     fn is_empty(&self, tokens: Range<usize>) -> bool {
         let mut inside = self.tokens[tokens].iter().skip(1);
         inside.all(|token| match &token.kind {
-            Kind::Text(text) => text.trim().is_empty(),
-            Kind::Other | Kind::End => true,
-            Kind::Start(start) => start.is_cdata,
+            XmlTokenKind::Text(text) => text.trim().is_empty(),
+            XmlTokenKind::Other | XmlTokenKind::End => true,
+            XmlTokenKind::Start(start) => start.is_cdata,
             _ => false,
         })
     }
@@ -127,19 +128,19 @@ impl Reader<'_> {
     fn content(&mut self, start: usize, end: usize) -> Result<()> {
         let mut number = start + 1;
         while number < end {
-            let Token { kind, range, pair, .. } = &self.tokens[number];
+            let XmlToken { kind, range, pair, .. } = &self.tokens[number];
             let run = &mut self.collector.run;
             let is_code = local(&self.tokens[number]).is_some_and(|name| CODE.contains(&name));
             match (kind, pair) {
-                (Kind::Text(text), _) => run.text(text, range.clone()),
-                (Kind::Other, _) => run.hidden(range.clone()),
-                (Kind::Reference | Kind::Empty(_), _) => run.visible(range.clone()),
-                (Kind::Start(_), Some(last)) if is_code || self.kept[number] => {
+                (XmlTokenKind::Text(text), _) => run.text(text, range.clone()),
+                (XmlTokenKind::Other, _) => run.hidden(range.clone()),
+                (XmlTokenKind::Reference | XmlTokenKind::Empty(_), _) => run.visible(range.clone()),
+                (XmlTokenKind::Start(_), Some(last)) if is_code || self.kept[number] => {
                     run.visible(range.start..self.tokens[*last].range.end);
                     number = *last;
                 }
-                (Kind::Start(_), _) => run.open(range.clone(), number, *pair),
-                (Kind::End, _) => run.close(range.clone(), number, *pair),
+                (XmlTokenKind::Start(_), _) => run.open(range.clone(), number, *pair),
+                (XmlTokenKind::End, _) => run.close(range.clone(), number, *pair),
             }
             number += 1;
         }

@@ -6,13 +6,13 @@ mod pausing;
 mod tokens;
 
 pub(super) use elements::{begins_block, ends_text, is_note, is_void};
-use tokens::{Kind, Start, Token};
+use tokens::{HtmlStartTag, HtmlToken, HtmlTokenKind};
 
 use std::ops::Range;
 
 use attentive_base::error::Result;
 
-use super::markup::{Collector, Form, is_space};
+use super::markup::{Collector, SourceFormat, is_space};
 use super::{Document, Segmentation};
 
 /// The maximum depth of elements that ask for translation in others that forbid it.
@@ -28,7 +28,7 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
         blocks: blocks_before(&tokens, &translated),
         translated,
         depth: 0,
-        collector: Collector::new(source, how, Form::Markup, fits),
+        collector: Collector::new(source, how, SourceFormat::Markup, fits),
     };
     let mut next = 0;
     while next < tokens.len() {
@@ -40,18 +40,18 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
 /// True if the content of the element that the start tag `tag` begins is kept as it is.
 pub(super) fn keeps(tag: &str) -> bool {
     let first = tokens::tokens(tag).into_iter().next();
-    matches!(first, Some(Token { kind: Kind::Start(start), .. }) if start.is_kept())
+    matches!(first, Some(HtmlToken { kind: HtmlTokenKind::Start(start), .. }) if start.is_kept())
 }
 
 /// The number of tags of blocks before each token, without those in elements that are kept as they are, with
 /// no tag in them that asks for translation.
-fn blocks_before(tokens: &[Token], translated: &[usize]) -> Vec<usize> {
+fn blocks_before(tokens: &[HtmlToken], translated: &[usize]) -> Vec<usize> {
     let (mut count, mut kept_until) = (0, 0);
     let counts = tokens.iter().enumerate().map(|(number, token)| {
         let before = count;
         if number >= kept_until {
             count += usize::from(token.is_block_tag());
-            if let Kind::Start(start) = &token.kind
+            if let HtmlTokenKind::Start(start) = &token.kind
                 && start.is_kept()
             {
                 let end = token.pair.unwrap_or(number);
@@ -72,7 +72,7 @@ fn first_in(numbers: &[usize], range: Range<usize>) -> Option<usize> {
 }
 
 struct Reader<'a> {
-    tokens: &'a [Token],
+    tokens: &'a [HtmlToken],
     how: Segmentation,
     /// See [`blocks_before`].
     blocks: Vec<usize>,
@@ -90,20 +90,20 @@ impl Reader<'_> {
         let token = &self.tokens[number];
         let range = token.range.clone();
         match &token.kind {
-            Kind::Text(text) => self.collector.run.text(text, range),
-            Kind::Other => self.collector.run.hidden(range),
-            Kind::Start(start) => return self.start(number, start),
-            Kind::End(name) if elements::is_block(name) => self.collector.boundary(range)?,
-            Kind::End(_) if token.pair.is_some_and(|start| self.has_blocks(start, number)) => {
+            HtmlTokenKind::Text(text) => self.collector.run.text(text, range),
+            HtmlTokenKind::Other => self.collector.run.hidden(range),
+            HtmlTokenKind::Start(start) => return self.start(number, start),
+            HtmlTokenKind::End(name) if elements::is_block(name) => self.collector.boundary(range)?,
+            HtmlTokenKind::End(_) if token.pair.is_some_and(|start| self.has_blocks(start, number)) => {
                 self.collector.boundary(range)?;
             }
-            Kind::End(_) => self.collector.run.close(range, number, token.pair),
+            HtmlTokenKind::End(_) => self.collector.run.close(range, number, token.pair),
         }
         Ok(number + 1)
     }
 
-    fn start(&mut self, number: usize, start: &Start) -> Result<usize> {
-        let Token { range, pair, .. } = &self.tokens[number];
+    fn start(&mut self, number: usize, start: &HtmlStartTag) -> Result<usize> {
+        let HtmlToken { range, pair, .. } = &self.tokens[number];
         let (range, name) = (range.clone(), start.name.as_str());
         let is_block = elements::is_block(name);
         let is_protected = start.is_kept()
@@ -174,11 +174,11 @@ impl Reader<'_> {
         /// A long address is divided into elements, some of which are hidden.
         const MAX_TOKENS: usize = 16;
         let inside = &self.tokens[number + 1..self.tokens[number].pair?];
-        if inside.len() > MAX_TOKENS || inside.iter().any(Token::is_block_tag) {
+        if inside.len() > MAX_TOKENS || inside.iter().any(HtmlToken::is_block_tag) {
             return None;
         }
         let texts = inside.iter().filter_map(|token| match &token.kind {
-            Kind::Text(text) => Some(text.as_str()),
+            HtmlTokenKind::Text(text) => Some(text.as_str()),
             _ => None,
         });
         Some(texts.collect())
@@ -202,7 +202,7 @@ impl Reader<'_> {
 
     /// The number of the first tag of a block from token `from` on.
     fn next_block(&self, from: usize) -> usize {
-        let length = self.tokens[from..].iter().position(Token::is_block_tag);
+        let length = self.tokens[from..].iter().position(HtmlToken::is_block_tag);
         length.map_or(self.tokens.len(), |length| from + length)
     }
 }

@@ -10,18 +10,18 @@ use super::pausing::Pausing;
 
 /// A part of the source. The ranges of all tokens cover the source without gaps.
 #[derive(Debug)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct HtmlToken {
+    pub(super) kind: HtmlTokenKind,
     pub(super) range: Range<usize>,
     /// The number of the end tag of a start tag, and the other way round.
     pub(super) pair: Option<usize>,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum HtmlTokenKind {
     /// Text, with characters in place of entities.
     Text(String),
-    Start(Start),
+    Start(HtmlStartTag),
     /// An end tag, by its name.
     End(String),
     /// Comments, document types, and text that browsers ignore, such as an unfinished tag at the end.
@@ -29,23 +29,25 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Start {
+pub(super) struct HtmlStartTag {
     /// The name in lower case.
     pub(super) name: String,
     /// Whether its attributes forbid translation, or ask for it.
     pub(super) translate: Option<bool>,
 }
 
-impl Token {
+impl HtmlToken {
     pub(super) fn is_block_tag(&self) -> bool {
         match &self.kind {
-            Kind::Start(Start { name, .. }) | Kind::End(name) => elements::is_block(name),
-            Kind::Text(_) | Kind::Other => false,
+            HtmlTokenKind::Start(HtmlStartTag { name, .. }) | HtmlTokenKind::End(name) => {
+                elements::is_block(name)
+            }
+            HtmlTokenKind::Text(_) | HtmlTokenKind::Other => false,
         }
     }
 }
 
-impl Start {
+impl HtmlStartTag {
     /// True if the content of the element is kept as it is.
     pub(super) fn is_kept(&self) -> bool {
         match self.translate {
@@ -57,18 +59,18 @@ impl Start {
 }
 
 /// All tokens of `source`.
-pub(super) fn tokens(source: &str) -> Vec<Token> {
+pub(super) fn tokens(source: &str) -> Vec<HtmlToken> {
     let mut emitter = DefaultEmitter::<usize>::new_with_span();
     emitter.naively_switch_states(true);
     let mut tokens = Tokens::default();
     for token in Tokenizer::new_with_emitter(Pausing::new(source), emitter) {
         let Ok(token) = token else { continue };
         let (kind, span) = match token {
-            Gum::String(text) => (Kind::Text(visible(&text.value)), text.span),
-            Gum::StartTag(tag) => (Kind::Start(start(&tag)), tag.span),
-            Gum::EndTag(tag) => (Kind::End(decoded(&tag.name)), tag.span),
-            Gum::Comment(comment) => (Kind::Other, comment.span),
-            Gum::Doctype(doctype) => (Kind::Other, doctype.span),
+            Gum::String(text) => (HtmlTokenKind::Text(visible(&text.value)), text.span),
+            Gum::StartTag(tag) => (HtmlTokenKind::Start(start(&tag)), tag.span),
+            Gum::EndTag(tag) => (HtmlTokenKind::End(decoded(&tag.name)), tag.span),
+            Gum::Comment(comment) => (HtmlTokenKind::Other, comment.span),
+            Gum::Doctype(doctype) => (HtmlTokenKind::Other, doctype.span),
             Gum::Error(_) => continue,
         };
         let place = |at: usize| source.floor_char_boundary(at.clamp(tokens.covered, source.len()));
@@ -81,14 +83,14 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
 }
 
 /// The numbers of the start tags that ask for translation.
-pub(super) fn translated(tokens: &[Token]) -> Vec<usize> {
-    let asks = |token: &Token| matches!(&token.kind, Kind::Start(start) if start.translate == Some(true));
+pub(super) fn translated(tokens: &[HtmlToken]) -> Vec<usize> {
+    let asks = |token: &HtmlToken| matches!(&token.kind, HtmlTokenKind::Start(start) if start.translate == Some(true));
     tokens.iter().enumerate().filter(|(_, token)| asks(token)).map(|(number, _)| number).collect()
 }
 
 #[derive(Default)]
 struct Tokens {
-    all: Vec<Token>,
+    all: Vec<HtmlToken>,
     /// The end of the last token.
     covered: usize,
     /// The start tags of each name that wait for their end tag.
@@ -99,18 +101,18 @@ impl Tokens {
     /// Covers the source up to `end`, including parts that the tokenizer left out.
     fn cover(&mut self, end: usize) {
         if self.covered < end {
-            self.push(Kind::Other, end);
+            self.push(HtmlTokenKind::Other, end);
         }
     }
 
-    fn push(&mut self, kind: Kind, end: usize) {
+    fn push(&mut self, kind: HtmlTokenKind, end: usize) {
         let number = self.all.len();
         let mut pair = None;
         match &kind {
-            Kind::Start(tag) if !elements::is_void(&tag.name) => {
+            HtmlTokenKind::Start(tag) if !elements::is_void(&tag.name) => {
                 self.open.entry(tag.name.clone()).or_default().push(number);
             }
-            Kind::End(name) => {
+            HtmlTokenKind::End(name) => {
                 pair = self.open.get_mut(name).and_then(Vec::pop);
                 if let Some(start) = pair {
                     self.all[start].pair = Some(number);
@@ -120,17 +122,17 @@ impl Tokens {
         }
         let range = self.covered..end;
         self.covered = end;
-        self.all.push(Token { kind, range, pair });
+        self.all.push(HtmlToken { kind, range, pair });
     }
 }
 
-fn start(tag: &StartTag<usize>) -> Start {
+fn start(tag: &StartTag<usize>) -> HtmlStartTag {
     let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| decoded(&value.value));
     let says = |answer: &str| attribute(b"translate").is_some_and(|value| value.eq_ignore_ascii_case(answer));
     let marked = attribute(b"class")
         .is_some_and(|classes| classes.split_ascii_whitespace().any(|class| class == "notranslate"));
     let translate = if says("no") || marked { Some(false) } else { says("yes").then_some(true) };
-    Start { name: decoded(&tag.name), translate }
+    HtmlStartTag { name: decoded(&tag.name), translate }
 }
 
 /// The text without the null character, which browsers ignore.

@@ -52,7 +52,7 @@ pub(super) fn ends_pair(opening: char, closing: char) -> bool {
 
 /// What is next to something visible that is not translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Neighbor {
     /// Nothing: the text begins or ends there.
     #[default]
     Edge,
@@ -67,9 +67,9 @@ pub(super) enum Side {
 
 /// The two sides of something visible that is not translated, in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sides {
-    pub(super) before: Side,
-    pub(super) after: Side,
+pub(super) struct Neighbors {
+    pub(super) before: Neighbor,
+    pub(super) after: Neighbor,
 }
 
 /// True if one language writes `a` where another one writes `b`.
@@ -78,7 +78,7 @@ fn is_like(a: char, b: char) -> bool {
     a == b || both(is_quote) || both(is_opening) || both(is_closing)
 }
 
-impl Side {
+impl Neighbor {
     /// The side at which the character `c` is.
     pub(super) fn of(c: char) -> Self {
         match c {
@@ -110,17 +110,17 @@ impl Side {
     }
 }
 
-impl Sides {
+impl Neighbors {
     /// True for content that touches what is before it, but not what is after it, such as a footnote's
     /// number.
     pub(super) fn touch_before_alone(self) -> bool {
-        matches!(self.before, Side::Word | Side::Mark(_)) && self.after == Side::Blank
+        matches!(self.before, Neighbor::Word | Neighbor::Mark(_)) && self.after == Neighbor::Blank
     }
 
     /// True if a blank remains between the characters `last` and `next` when the content between these sides
     /// is removed.
     pub(super) fn leave_blank(self, last: char, next: char) -> bool {
-        match (self.before == Side::Blank, self.after == Side::Blank) {
+        match (self.before == Neighbor::Blank, self.after == Neighbor::Blank) {
             // A quotation mark belongs to what it touches.
             (true, false) => !is_closing(next) && next != '"',
             (false, true) => !is_opening(last) && last != '"',

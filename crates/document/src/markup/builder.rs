@@ -9,11 +9,11 @@ use attentive_base::error::Result;
 use attentive_base::ignorable::without_ignorable;
 
 use self::enclosing::Opening;
-use super::blanks::{Side, Sides, ends_pair, is_space};
-use super::tree::{Event, Mark, Markup, What};
-use super::words::Words;
-use super::{Form, Run};
-use crate::divide::{Piece, Segmentation, Split, pieces};
+use super::blanks::{Neighbor, Neighbors, ends_pair, is_space};
+use super::tree::{Markup, MarkupEvent, MarkupKind, MarkupText};
+use super::words::MarkupWords;
+use super::{SourceFormat, TextRun};
+use crate::divide::{Segmentation, Split, TextPiece, pieces};
 use crate::placeables::{self, Markers, Placeable};
 use crate::{Part, Segment};
 
@@ -21,7 +21,7 @@ use crate::{Part, Segment};
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     how: Segmentation,
-    form: Form,
+    form: SourceFormat,
     /// Text that was not yet searched for placeables, since it may go on.
     pending: String,
     /// Where its parts are in a source in which text may be escaped.
@@ -30,7 +30,7 @@ pub(crate) struct Builder {
     tags: usize,
     range: Option<Range<usize>>,
     text: String,
-    events: Vec<Event>,
+    events: Vec<MarkupEvent>,
     /// The number of events before the last character of the text, and before the last blank.
     before_last: usize,
     before_blank: usize,
@@ -72,14 +72,14 @@ impl Outside {
 /// Visible content between two characters of the text, and the sides of all of it.
 #[derive(Clone, Debug)]
 struct Between {
-    sides: Sides,
+    sides: Neighbors,
     /// The number of the event that was the last of it.
     last: usize,
 }
 
 impl Builder {
     /// An empty builder for a text that will be divided as `how` says and written in `form`.
-    pub(crate) fn new(how: Segmentation, form: Form) -> Self {
+    pub(crate) fn new(how: Segmentation, form: SourceFormat) -> Self {
         Self { how, form, ..Self::default() }
     }
 
@@ -92,7 +92,7 @@ impl Builder {
         self.extend(&range);
         let start = self.pending.len();
         self.pending.push_str(text);
-        if self.form == Form::Markdown {
+        if self.form == SourceFormat::Markdown {
             self.spelled.push(Spelled { text: start..self.pending.len(), source: range });
         }
     }
@@ -137,19 +137,19 @@ impl Builder {
             at = range.end;
             let (range, own) = match self.spelling(range) {
                 Some(source) => (source, None),
-                None => (0..0, Some(Mark::Text(text[range.clone()].to_owned()))),
+                None => (0..0, Some(MarkupText::Text(text[range.clone()].to_owned()))),
             };
             match kind {
-                placeables::Kind::Other => self.visible_as(range, own),
-                placeables::Kind::Open => {
+                placeables::PlaceableKind::Other => self.visible_as(range, own),
+                placeables::PlaceableKind::Open => {
                     let number = FIRST + 2 * self.tags;
                     self.tags += 1;
                     open.push(number);
-                    self.event_as(range, own, What::Open { number, pair: Some(number + 1) });
+                    self.event_as(range, own, MarkupKind::Open { number, pair: Some(number + 1) });
                 }
-                placeables::Kind::Close => {
+                placeables::PlaceableKind::Close => {
                     let Some(number) = open.pop() else { continue };
-                    self.event_as(range, own, What::Close { number: number + 1, pair: Some(number) });
+                    self.event_as(range, own, MarkupKind::Close { number: number + 1, pair: Some(number) });
                 }
             }
         }
@@ -176,21 +176,21 @@ impl Builder {
             // What takes no space and stands between a word and the blank after it stays at the word.
             let first = self.before_last.max(self.before_blank);
             for event in &mut self.events[first..] {
-                if let What::Hidden { follows } = &mut event.what {
+                if let MarkupKind::Hidden { follows } = &mut event.what {
                     *follows = !self.text.is_empty();
                 }
             }
             self.before_blank = self.events.len();
         }
         self.blank = true;
-        self.follow(Side::Blank);
+        self.follow(Neighbor::Blank);
     }
 
     /// Records what follows the last visible content, if nothing does yet.
-    fn follow(&mut self, side: Side) {
+    fn follow(&mut self, side: Neighbor) {
         if let Some(between) = &mut self.between
-            && let What::Visible(sides) = &mut self.events[between.last].what
-            && sides.after == Side::Edge
+            && let MarkupKind::Visible(sides) = &mut self.events[between.last].what
+            && sides.after == Neighbor::Edge
         {
             sides.after = side;
             between.sides.after = side;
@@ -205,7 +205,7 @@ impl Builder {
             self.openings.clear();
         }
         let opening = self.opening(c);
-        self.follow(Side::of(c));
+        self.follow(Neighbor::of(c));
         if let Some(last) = self.text.chars().next_back() {
             let blank = match &self.between {
                 Some(between) => between.sides.leave_blank(last, c),
@@ -241,63 +241,63 @@ impl Builder {
         self.visible_as(range, None);
     }
 
-    fn visible_as(&mut self, range: Range<usize>, own: Option<Mark>) {
+    fn visible_as(&mut self, range: Range<usize>, own: Option<MarkupText>) {
         let last = self.events.len();
-        self.follow(Side::Kept);
+        self.follow(Neighbor::Kept);
         let before = match &self.between {
-            _ if self.blank => Side::Blank,
-            Some(_) => Side::Kept,
-            None => self.text.chars().next_back().map_or(Side::Edge, Side::of),
+            _ if self.blank => Neighbor::Blank,
+            Some(_) => Neighbor::Kept,
+            None => self.text.chars().next_back().map_or(Neighbor::Edge, Neighbor::of),
         };
-        let sides = Sides { before, after: Side::Edge };
-        self.event_as(range, own, What::Visible(sides));
+        let sides = Neighbors { before, after: Neighbor::Edge };
+        self.event_as(range, own, MarkupKind::Visible(sides));
         let between = self.between.get_or_insert(Between { sides, last });
         between.last = last;
-        between.sides.after = Side::Edge;
+        between.sides.after = Neighbor::Edge;
         self.see();
     }
 
     /// Adds content that takes no space, such as a comment.
     pub(crate) fn hidden(&mut self, range: Range<usize>) {
-        self.event(range, What::Hidden { follows: false });
+        self.event(range, MarkupKind::Hidden { follows: false });
     }
 
     pub(crate) fn line_break(&mut self, range: Range<usize>) {
         self.flush();
         self.space();
-        self.event(range, What::Hidden { follows: false });
+        self.event(range, MarkupKind::Hidden { follows: false });
         self.after_break = true;
     }
 
     /// Adds the start tag of an inline element, which is token `number` and ends at token `pair`.
     pub(crate) fn open(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
-        self.event(range, What::Open { number, pair });
+        self.event(range, MarkupKind::Open { number, pair });
     }
 
     /// Adds the end tag of an inline element, which is token `number` and begins at token `pair`.
     pub(crate) fn close(&mut self, range: Range<usize>, number: usize, pair: Option<usize>) {
-        self.event(range, What::Close { number, pair });
+        self.event(range, MarkupKind::Close { number, pair });
     }
 
     /// [`Builder::close`], with `own` in place of the end tag in the source.
     pub(crate) fn close_as(&mut self, range: Range<usize>, own: String, number: usize, pair: Option<usize>) {
         self.flush();
         self.extend(&range);
-        self.event_as(range, Some(Mark::Markup(own)), What::Close { number, pair });
+        self.event_as(range, Some(MarkupText::Markup(own)), MarkupKind::Close { number, pair });
     }
 
-    fn event(&mut self, range: Range<usize>, what: What) {
+    fn event(&mut self, range: Range<usize>, what: MarkupKind) {
         self.flush();
         self.event_as(range, None, what);
     }
 
     /// Adds markup that is written as `own` if it is not in the source.
-    fn event_as(&mut self, range: Range<usize>, own: Option<Mark>, what: What) {
+    fn event_as(&mut self, range: Range<usize>, own: Option<MarkupText>, what: MarkupKind) {
         if own.is_none() {
             self.extend(&range);
         }
         let at = self.text.len();
-        self.events.push(Event { range, own, at, what });
+        self.events.push(MarkupEvent { range, own, at, what });
     }
 
     fn extend(&mut self, range: &Range<usize>) {
@@ -327,25 +327,25 @@ impl Builder {
     }
 
     /// The finished run of a text without markup of its own that a model can read at once, and its segment.
-    pub(crate) fn finish_plain(self) -> (Run, Segment) {
+    pub(crate) fn finish_plain(self) -> (TextRun, Segment) {
         let mut segments = Vec::new();
         let run = self.run("", &|_| true, &mut segments).expect("tags in texts are not nested too deeply");
         (run, segments.pop().unwrap_or_default())
     }
 
     /// Returns the finished run and appends its segments to `segments`.
-    fn run(self, source: &str, fits: &dyn Fn(&str) -> bool, segments: &mut Vec<Segment>) -> Result<Run> {
+    fn run(self, source: &str, fits: &dyn Fn(&str) -> bool, segments: &mut Vec<Segment>) -> Result<TextRun> {
         let (leading, inner, trailing) = self.ends(source);
         let found = pieces(&self.text, &self.seams, self.how, fits);
         let pieces: Vec<_> = found.iter().map(|piece| piece.range.clone()).collect();
         let events = &self.events[inner];
         let cuts: Vec<usize> = events.iter().map(|event| event.at).collect();
         let gaps = gaps(&self.text, &pieces);
-        let words = Words::new(&self.text, &gaps, &pieces, &cuts);
+        let words = MarkupWords::new(&self.text, &gaps, &pieces, &cuts);
         let markup = Markup::nest(source, events, &words)?;
         let first = segments.len();
         let marks: Vec<usize> = cuts.iter().map(|&cut| words.unit_at(cut)).collect();
-        for (number, Piece { range, touches }) in found.into_iter().enumerate() {
+        for (number, TextPiece { range, touches }) in found.into_iter().enumerate() {
             let units = words.units_of_piece(number);
             let next = marks.partition_point(|&mark| mark <= units.start);
             segments.push(Segment {
@@ -354,7 +354,7 @@ impl Builder {
                 touches,
             });
         }
-        Ok(Run {
+        Ok(TextRun {
             form: self.form,
             segments: first..segments.len(),
             gaps,
@@ -371,15 +371,15 @@ impl Builder {
     fn ends(&self, source: &str) -> (String, Range<usize>, String) {
         let count = self.events.len();
         let numbers: HashSet<usize> = self.events.iter().filter_map(|event| event.what.number()).collect();
-        let is_outside = |event: &Event| match event.what {
-            What::Open { pair, .. } | What::Close { pair, .. } => {
+        let is_outside = |event: &MarkupEvent| match event.what {
+            MarkupKind::Open { pair, .. } | MarkupKind::Close { pair, .. } => {
                 pair.is_none_or(|pair| !numbers.contains(&pair))
             }
-            What::Visible(_) => false,
-            What::Hidden { .. } => true,
+            MarkupKind::Visible(_) => false,
+            MarkupKind::Hidden { .. } => true,
         };
-        let is_before = |event: &&Event| event.at == 0 && is_outside(event);
-        let is_after = |event: &&Event| event.at == self.text.len() && is_outside(event);
+        let is_before = |event: &&MarkupEvent| event.at == 0 && is_outside(event);
+        let is_after = |event: &&MarkupEvent| event.at == self.text.len() && is_outside(event);
         let first = self.events.iter().take_while(is_before).count();
         let last = count - self.events[first..].iter().rev().take_while(is_after).count();
         let all = self.range.clone().unwrap_or_default();

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use attentive_base::error::Result;
 
-use super::{Builder, Form};
+use super::{Builder, SourceFormat};
 use crate::{Document, Part, Segment, Segmentation};
 
 /// Collects the parts of a document: text with markup inside, and markup that separates texts.
 pub(crate) struct Collector<'a> {
     source: &'a str,
     how: Segmentation,
-    form: Form,
+    form: SourceFormat,
     fits: &'a dyn Fn(&str) -> bool,
     /// The text and inline markup since the last boundary.
     pub(crate) run: Builder,
@@ -23,7 +23,7 @@ impl<'a> Collector<'a> {
     pub(crate) fn new(
         source: &'a str,
         how: Segmentation,
-        form: Form,
+        form: SourceFormat,
         fits: &'a dyn Fn(&str) -> bool,
     ) -> Self {
         let run = Builder::new(how, form);

@@ -6,7 +6,7 @@ pub(crate) const ESCAPES: [(char, char); 7] =
 
 /// The format that a text is part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum SourceFormat {
     /// HTML or XML, in which some characters are written as references.
     #[default]
     Markup,
@@ -22,7 +22,7 @@ pub(crate) enum Form {
     WebVtt,
 }
 
-impl Form {
+impl SourceFormat {
     /// True if a blank line ends the text.
     pub(super) fn ends_at_blank_lines(self) -> bool {
         matches!(self, Self::Markdown | Self::Subtitle | Self::WebVtt)

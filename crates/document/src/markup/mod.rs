@@ -15,8 +15,8 @@ mod writer;
 pub(super) use blanks::is_space;
 pub(super) use builder::Builder;
 pub(super) use collector::Collector;
-pub(super) use form::{ESCAPES, Form};
-pub(super) use run::Run;
+pub(super) use form::{ESCAPES, SourceFormat};
+pub(super) use run::TextRun;
 
 /// The maximum depth of nested elements within a text, and of all elements of XML, as in libxml2. Browsers
 /// stop at 512.

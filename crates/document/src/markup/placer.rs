@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use super::blanks::Sides;
-use super::form::Form;
-use super::target::Target;
-use super::tree::{Element, Markup, Node};
-use super::writer::Writer;
+use super::blanks::Neighbors;
+use super::form::SourceFormat;
+use super::target::TargetText;
+use super::tree::{Element, Markup, MarkupNode};
+use super::writer::MarkupWriter;
 
 /// Writes a translation with the markup of its source.
 pub(super) struct Placer<'a> {
     markup: &'a Markup,
-    target: &'a Target,
-    writer: Writer<'a>,
+    target: &'a TargetText,
+    writer: MarkupWriter<'a>,
     src_units: usize,
     /// For each unit of the source, the slot of the element that contains it, plus one. Zero between uses.
     slots: Vec<usize>,
@@ -51,11 +51,16 @@ struct Stretch {
 }
 
 impl<'a> Placer<'a> {
-    pub(super) fn new(markup: &'a Markup, src_units: usize, target: &'a Target, form: Form) -> Self {
+    pub(super) fn new(
+        markup: &'a Markup,
+        src_units: usize,
+        target: &'a TargetText,
+        form: SourceFormat,
+    ) -> Self {
         Self {
             markup,
             target,
-            writer: Writer::new(&target.text, form, markup),
+            writer: MarkupWriter::new(&target.text, form, markup),
             src_units,
             slots: vec![0; src_units],
         }
@@ -106,8 +111,8 @@ impl<'a> Placer<'a> {
         self.writer.text_to(start);
         let markup = self.markup;
         match &markup.nodes[slot.node] {
-            Node::Point(point) => self.writer.point(point),
-            Node::Element(element) => {
+            MarkupNode::Point(point) => self.writer.point(point),
+            MarkupNode::Element(element) => {
                 if let Some(sides) = self.first_visible(element) {
                     self.writer.approach(sides);
                 }
@@ -121,18 +126,18 @@ impl<'a> Placer<'a> {
     }
 
     /// The sides of the content that `element` begins with, if this is visible and not translated.
-    fn first_visible(&self, element: &Element) -> Option<Sides> {
+    fn first_visible(&self, element: &Element) -> Option<Neighbors> {
         let first = &self.markup.nodes[*element.children.first()?];
         match first {
             _ if first.at() > element.span.start => None,
-            Node::Point(point) => point.visible,
-            Node::Element(inner) => self.first_visible(inner),
+            MarkupNode::Point(point) => point.visible,
+            MarkupNode::Element(inner) => self.first_visible(inner),
         }
     }
 
     /// The byte at which `node` is placed if it is placed before `unit`.
     fn byte_before(&self, unit: usize, node: usize, area: &Area) -> usize {
-        let follows = matches!(&self.markup.nodes[node], Node::Point(point) if point.follows);
+        let follows = matches!(&self.markup.nodes[node], MarkupNode::Point(point) if point.follows);
         if unit >= area.target.end {
             area.end
         } else if follows && unit > area.target.start {
@@ -211,7 +216,7 @@ impl<'a> Placer<'a> {
 
     /// The unit of the target before which `node` is placed: the unit of the source unit after it, otherwise
     /// the unit after the one of the source unit before it, otherwise a unit in proportion.
-    fn unit_for(&self, node: &Node, area: &Area) -> usize {
+    fn unit_for(&self, node: &MarkupNode, area: &Area) -> usize {
         let (at, span, target) = (node.at(), &area.span, &area.target);
         if at <= span.start || target.is_empty() {
             return target.start;
@@ -224,7 +229,7 @@ impl<'a> Placer<'a> {
             units.copied().filter(|unit| target.contains(unit))
         };
         let (next, last) = (inside(at).min(), inside(at - 1).max().map(|unit| unit + 1));
-        let follows = matches!(node, Node::Point(point) if point.follows);
+        let follows = matches!(node, MarkupNode::Point(point) if point.follows);
         let linked = if follows { last.or(next) } else { next.or(last) };
         linked.unwrap_or_else(|| target.start + (at - span.start) * target.len() / span.len().max(1))
     }

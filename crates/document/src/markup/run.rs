@@ -2,31 +2,31 @@
 
 use std::ops::Range;
 
-use super::form::Form;
+use super::form::SourceFormat;
 use super::placer::Placer;
-use super::target::Target;
+use super::target::TargetText;
 use super::tree::Markup;
-use super::words::Words;
-use crate::{Segment, Translated};
+use super::words::MarkupWords;
+use crate::{Segment, TranslatedSegment};
 
 /// The content between two block boundaries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(super) form: Form,
+pub(crate) struct TextRun {
+    pub(super) form: SourceFormat,
     /// The numbers of its segments.
     pub(crate) segments: Range<usize>,
     /// Its text, with whitespace collapsed.
     pub(super) text: String,
     /// The text before, between and after its segments.
     pub(super) gaps: Vec<Range<usize>>,
-    pub(super) words: Words,
+    pub(super) words: MarkupWords,
     pub(super) markup: Markup,
     /// Whitespace before and after all content, as in the source.
     pub(super) leading: String,
     pub(super) trailing: String,
 }
 
-impl Run {
+impl TextRun {
     /// The run with its segments counted from `first` on.
     pub(crate) fn at(mut self, first: usize) -> Self {
         let count = self.segments.len();
@@ -35,8 +35,8 @@ impl Run {
     }
 
     /// Appends the run with its segments translated.
-    pub(crate) fn render(&self, segments: &[Segment], translations: &[Translated], out: &mut String) {
-        let target = Target::new(self, segments, translations);
+    pub(crate) fn render(&self, segments: &[Segment], translations: &[TranslatedSegment], out: &mut String) {
+        let target = TargetText::new(self, segments, translations);
         out.push_str(&self.leading);
         Placer::new(&self.markup, self.words.unit_count(), &target, self.form).write(out);
         out.push_str(&self.trailing);

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::Run;
+use super::TextRun;
 use super::words::word_ranges;
-use crate::{Segment, Translated};
+use crate::{Segment, TranslatedSegment};
 
 /// The translations of all segments of a run, as one text. Its units are words, or parts of words if a word
 /// of the source is cut and the translation can be cut in the same way.
-pub(super) struct Target {
+pub(super) struct TargetText {
     pub(super) text: String,
     /// The bytes of each unit.
     pub(super) units: Vec<Range<usize>>,
@@ -19,8 +19,8 @@ pub(super) struct Target {
     pub(super) targets: Vec<Vec<usize>>,
 }
 
-impl Target {
-    pub(super) fn new(run: &Run, segments: &[Segment], translations: &[Translated]) -> Self {
+impl TargetText {
+    pub(super) fn new(run: &TextRun, segments: &[Segment], translations: &[TranslatedSegment]) -> Self {
         let mut target = Self {
             text: String::new(),
             units: Vec::new(),
@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// Adds the text of gap `number`, which is not translated.
-    fn gap(&mut self, run: &Run, number: usize) {
+    fn gap(&mut self, run: &TextRun, number: usize) {
         let (gap, from) = (run.gaps[number].clone(), self.text.len());
         self.text.push_str(&run.text[gap.clone()]);
         for unit in run.words.units_of_gap(number) {
@@ -55,7 +55,7 @@ impl Target {
     }
 
     /// Adds word `number` of a segment's translation, which belongs to the words `links` of the source.
-    fn push(&mut self, run: &Run, word: Range<usize>, links: &[usize], ends: &Ends, number: usize) {
+    fn push(&mut self, run: &TextRun, word: Range<usize>, links: &[usize], ends: &Ends, number: usize) {
         let units = links.iter().flat_map(|&source| run.words.units_of_word(source));
         let units: Vec<usize> = units.collect();
         if let ([_], [first, _, ..]) = (links, units.as_slice()) {
@@ -111,7 +111,7 @@ struct Ends {
 
 impl Ends {
     fn new(
-        run: &Run,
+        run: &TextRun,
         of_source: Range<usize>,
         links: &[Vec<usize>],
         words: &[Range<usize>],
@@ -156,7 +156,12 @@ impl Ends {
 }
 
 /// The words of a segment that belong to each word of its translation, ascending.
-fn links(segment: &Segment, translated: &Translated, src_len: usize, tgt_len: usize) -> Vec<Vec<usize>> {
+fn links(
+    segment: &Segment,
+    translated: &TranslatedSegment,
+    src_len: usize,
+    tgt_len: usize,
+) -> Vec<Vec<usize>> {
     let mut links = vec![Vec::new(); tgt_len];
     let valid = |&&(src, tgt): &&(usize, usize)| src < src_len && tgt < tgt_len;
     if segment.needs_alignment {

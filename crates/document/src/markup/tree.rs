@@ -6,30 +6,30 @@ use std::ops::Range;
 use attentive_base::error::{Error, Result};
 
 use super::MAX_DEPTH;
-use super::blanks::Sides;
-use super::words::Words;
+use super::blanks::Neighbors;
+use super::words::MarkupWords;
 use crate::placeables;
 
 /// Markup as it is read, at a place of the text.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct MarkupEvent {
     pub(super) range: Range<usize>,
     /// What is written, if it is not that part of the source.
-    pub(super) own: Option<Mark>,
+    pub(super) own: Option<MarkupText>,
     pub(super) at: usize,
-    pub(super) what: What,
+    pub(super) what: MarkupKind,
 }
 
 /// What is written for a tag or for content that is not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum MarkupText {
     /// As it stands in a document.
     Markup(String),
     /// As text, whose special characters are written as the format does.
     Text(String),
 }
 
-impl Mark {
+impl MarkupText {
     /// True for a placeholder whose order among others counts.
     pub(super) fn takes_next_argument(&self) -> bool {
         let (Self::Markup(text) | Self::Text(text)) = self;
@@ -47,7 +47,7 @@ impl Mark {
 
 /// The kinds of markup in a run. Tags have their numbers in the document and those of their counterparts.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum MarkupKind {
     Open {
         number: usize,
         pair: Option<usize>,
@@ -56,14 +56,14 @@ pub(super) enum What {
         number: usize,
         pair: Option<usize>,
     },
-    Visible(Sides),
+    Visible(Neighbors),
     Hidden {
         /// True if it belongs to the word before it.
         follows: bool,
     },
 }
 
-impl What {
+impl MarkupKind {
     /// The number of a tag.
     pub(super) fn number(&self) -> Option<usize> {
         match self {
@@ -76,13 +76,13 @@ impl What {
 /// A tree of markup. Places and spans are counted in units of the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Markup {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<MarkupNode>,
     /// The nodes that are in no element.
     pub(super) top: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum MarkupNode {
     Element(Element),
     Point(Point),
 }
@@ -91,9 +91,9 @@ pub(super) enum Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Element {
     /// Its start tag.
-    pub(super) open: Mark,
+    pub(super) open: MarkupText,
     /// Its end tag.
-    pub(super) close: Mark,
+    pub(super) close: MarkupText,
     /// The units inside.
     pub(super) span: Range<usize>,
     /// The nodes inside.
@@ -103,29 +103,29 @@ pub(super) struct Element {
 /// Markup without content, or with content that is not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Point {
-    pub(super) mark: Mark,
+    pub(super) mark: MarkupText,
     /// The number of units before it.
     pub(super) at: usize,
     /// True if it belongs to the unit before it rather than to the one after it.
     pub(super) follows: bool,
     /// What was around it, if it takes space.
-    pub(super) visible: Option<Sides>,
+    pub(super) visible: Option<Neighbors>,
 }
 
-impl Node {
+impl MarkupNode {
     /// The number of units before it.
     pub(super) fn at(&self) -> usize {
         match self {
-            Node::Element(element) => element.span.start,
-            Node::Point(point) => point.at,
+            MarkupNode::Element(element) => element.span.start,
+            MarkupNode::Point(point) => point.at,
         }
     }
 
     /// The units inside.
     pub(super) fn span(&self) -> Range<usize> {
         match self {
-            Node::Element(element) => element.span.clone(),
-            Node::Point(point) => point.at..point.at,
+            MarkupNode::Element(element) => element.span.clone(),
+            MarkupNode::Point(point) => point.at..point.at,
         }
     }
 }
@@ -136,11 +136,11 @@ impl Markup {
     ///
     /// # Errors
     /// [`Error::Usage`] if the elements are nested too deeply.
-    pub(super) fn nest(source: &str, events: &[Event], words: &Words) -> Result<Self> {
+    pub(super) fn nest(source: &str, events: &[MarkupEvent], words: &MarkupWords) -> Result<Self> {
         let numbers = events.iter().filter_map(|event| event.what.number());
         let mut nesting = Nesting { markup: Markup::default(), open: Vec::new(), inside: numbers.collect() };
         for event in events {
-            let in_source = || Mark::Markup(source[event.range.clone()].to_owned());
+            let in_source = || MarkupText::Markup(source[event.range.clone()].to_owned());
             let mark = event.own.clone().unwrap_or_else(in_source);
             nesting.take(mark, words.unit_at(event.at), &event.what)?;
         }
@@ -164,25 +164,25 @@ struct Open {
 }
 
 impl Nesting {
-    fn take(&mut self, mark: Mark, at: usize, what: &What) -> Result<()> {
+    fn take(&mut self, mark: MarkupText, at: usize, what: &MarkupKind) -> Result<()> {
         let (follows, visible) = match what {
-            What::Open { number, pair } => {
+            MarkupKind::Open { number, pair } => {
                 if self.is_inside(pair) {
                     return self.open(mark, at, *number);
                 }
                 (false, None)
             }
-            What::Close { pair, .. } => {
+            MarkupKind::Close { pair, .. } => {
                 if self.is_inside(pair) {
                     self.close(mark, at, *pair);
                     return Ok(());
                 }
                 (true, None)
             }
-            What::Visible(sides) => (sides.touch_before_alone(), Some(*sides)),
-            What::Hidden { follows } => (*follows, None),
+            MarkupKind::Visible(sides) => (sides.touch_before_alone(), Some(*sides)),
+            MarkupKind::Hidden { follows } => (*follows, None),
         };
-        self.add(Node::Point(Point { mark, at, follows, visible }));
+        self.add(MarkupNode::Point(Point { mark, at, follows, visible }));
         Ok(())
     }
 
@@ -190,11 +190,11 @@ impl Nesting {
         pair.is_some_and(|pair| self.inside.contains(&pair))
     }
 
-    fn add(&mut self, node: Node) -> usize {
+    fn add(&mut self, node: MarkupNode) -> usize {
         let number = self.markup.nodes.len();
         let parent = self.open.last().map(|open| open.node);
         let siblings = match parent.map(|parent| &mut self.markup.nodes[parent]) {
-            Some(Node::Element(element)) => &mut element.children,
+            Some(MarkupNode::Element(element)) => &mut element.children,
             _ => &mut self.markup.top,
         };
         siblings.push(number);
@@ -202,16 +202,16 @@ impl Nesting {
         number
     }
 
-    fn open(&mut self, mark: Mark, at: usize, number: usize) -> Result<()> {
+    fn open(&mut self, mark: MarkupText, at: usize, number: usize) -> Result<()> {
         if self.open.len() == MAX_DEPTH {
             return Err(Error::usage(
                 format!("the text nests more than {MAX_DEPTH} inline elements in each other"),
                 "close elements where their text ends, or send the text in several parts",
             ));
         }
-        let node = self.add(Node::Element(Element {
+        let node = self.add(MarkupNode::Element(Element {
             open: mark,
-            close: Mark::Markup(String::new()),
+            close: MarkupText::Markup(String::new()),
             span: at..at,
             children: Vec::new(),
         }));
@@ -219,15 +219,15 @@ impl Nesting {
         Ok(())
     }
 
-    fn close(&mut self, mark: Mark, at: usize, pair: Option<usize>) {
+    fn close(&mut self, mark: MarkupText, at: usize, pair: Option<usize>) {
         if let Some(open) = self.open.iter_mut().find(|open| Some(open.number) == pair) {
             open.ended = true;
-            if let Node::Element(element) = &mut self.markup.nodes[open.node] {
+            if let MarkupNode::Element(element) = &mut self.markup.nodes[open.node] {
                 element.close = mark;
             }
         }
         while let Some(last) = self.open.pop_if(|last| last.ended) {
-            if let Node::Element(element) = &mut self.markup.nodes[last.node] {
+            if let MarkupNode::Element(element) = &mut self.markup.nodes[last.node] {
                 element.span.end = at;
             }
         }

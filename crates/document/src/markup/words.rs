@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Words separated by whitespace. A word never extends over two pieces of the text. Each consists of one
 /// unit, or of several if there are tags inside it. Tags are always between units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct MarkupWords {
     /// The bytes of each unit.
     units: Vec<Range<usize>>,
     /// The units of each word.
@@ -15,7 +15,7 @@ pub(super) struct Words {
     gaps: Vec<Range<usize>>,
 }
 
-impl Words {
+impl MarkupWords {
     /// The words of `text`, which consists of `pieces` with `gaps` before, between and after them, cut at the
     /// places `cuts`, in ascending order.
     pub(super) fn new(text: &str, gaps: &[Range<usize>], pieces: &[Range<usize>], cuts: &[usize]) -> Self {

@@ -2,36 +2,36 @@
 
 use std::collections::VecDeque;
 
-use super::blanks::{Side, Sides};
-use super::form::{Form, begins_line, is_forbidden};
-use super::tree::{Mark, Markup, Node, Point};
+use super::blanks::{Neighbor, Neighbors};
+use super::form::{SourceFormat, begins_line, is_forbidden};
+use super::tree::{Markup, MarkupNode, MarkupText, Point};
 use super::{CDATA_END, CDATA_START};
 use crate::html;
 
 /// Writes a text from its beginning to its end, with markup in between.
-pub(super) struct Writer<'a> {
+pub(super) struct MarkupWriter<'a> {
     text: &'a str,
-    form: Form,
+    form: SourceFormat,
     written: usize,
     out: String,
     /// The last character of the text.
     last: Option<char>,
     /// What was after the last content in the source, if that was not translated.
-    after: Option<Side>,
+    after: Option<Neighbor>,
     /// True within a CDATA section.
     in_cdata: bool,
     /// The last character of a span of code, emphasis or a formula that ends here, in Markdown.
     closed: Option<u8>,
     /// Markup that would begin a block of its own at the beginning of a line.
-    deferred: Vec<&'a Mark>,
+    deferred: Vec<&'a MarkupText>,
     /// The placeholders of next arguments, of which the first one is always written next.
-    arguments: VecDeque<&'a Mark>,
+    arguments: VecDeque<&'a MarkupText>,
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(text: &'a str, form: Form, markup: &'a Markup) -> Self {
+impl<'a> MarkupWriter<'a> {
+    pub(super) fn new(text: &'a str, form: SourceFormat, markup: &'a Markup) -> Self {
         let arguments = markup.nodes.iter().filter_map(|node| match node {
-            Node::Point(Point { mark, .. }) if mark.takes_next_argument() => Some(mark),
+            MarkupNode::Point(Point { mark, .. }) if mark.takes_next_argument() => Some(mark),
             _ => None,
         });
         Self {
@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a start tag, and returns the place after it.
-    pub(super) fn open(&mut self, tag: &Mark) -> usize {
+    pub(super) fn open(&mut self, tag: &MarkupText) -> usize {
         self.in_cdata |= tag.markup() == CDATA_START;
         self.separate();
         self.part_spans(tag);
@@ -122,21 +122,21 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a blank if the span that `mark` begins would be one with the span before it.
-    fn part_spans(&mut self, mark: &Mark) {
+    fn part_spans(&mut self, mark: &MarkupText) {
         if self.closed.is_some() && self.closed == mark.markup().bytes().next() {
             self.out.push(' ');
         }
     }
 
-    fn mark(&mut self, mark: &Mark) {
+    fn mark(&mut self, mark: &MarkupText) {
         let next = if mark.takes_next_argument() { self.arguments.pop_front() } else { None };
         let mark = next.unwrap_or(mark);
         let tag = match mark {
             // Placeables are written as they are where nothing else is markup.
-            Mark::Text(text) if self.in_cdata || self.form.has_references() => return self.write(text),
-            Mark::Text(text) | Mark::Markup(text) => text,
+            MarkupText::Text(text) if self.in_cdata || self.form.has_references() => return self.write(text),
+            MarkupText::Text(text) | MarkupText::Markup(text) => text,
         };
-        if self.form == Form::Markdown && tag.starts_with('[') && self.out.ends_with('!') {
+        if self.form == SourceFormat::Markdown && tag.starts_with('[') && self.out.ends_with('!') {
             // It would be an image.
             self.out.pop();
             self.out.push_str("\\!");
@@ -147,16 +147,16 @@ impl<'a> Writer<'a> {
 
     /// Records that a span ends here which must not touch another one.
     fn span_ends(&mut self) {
-        let is_span = |last: &u8| self.form == Form::Markdown && b"`$*_~".contains(last);
+        let is_span = |last: &u8| self.form == SourceFormat::Markdown && b"`$*_~".contains(last);
         self.closed = self.out.bytes().next_back().filter(is_span);
     }
 
     /// Writes the end tag of an element whose start tag is `open` and ends at `start`.
-    pub(super) fn close(&mut self, open: &Mark, start: usize, tag: &Mark) {
+    pub(super) fn close(&mut self, open: &MarkupText, start: usize, tag: &MarkupText) {
         self.in_cdata &= open.markup() != CDATA_START;
         let open = open.markup();
         let is_mark = !open.is_empty() && open.bytes().all(|byte| b"*_~".contains(&byte));
-        if self.form == Form::Markdown && is_mark && self.out.len() == start {
+        if self.form == SourceFormat::Markdown && is_mark && self.out.len() == start {
             // Marks around nothing would be text.
             self.out.truncate(self.out.len() - open.len());
         } else {
@@ -176,7 +176,8 @@ impl<'a> Writer<'a> {
         let markup = point.mark.markup();
         if self.form.ends_at_blank_lines() && markup.ends_with(['\n', '\r']) {
             self.line_break(markup);
-        } else if self.form == Form::Markdown && begins_line(&self.out) && html::begins_block(markup) {
+        } else if self.form == SourceFormat::Markdown && begins_line(&self.out) && html::begins_block(markup)
+        {
             self.deferred.push(&point.mark);
         } else {
             self.part_spans(&point.mark);
@@ -186,9 +187,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the blank that is needed before visible content with these sides.
-    pub(super) fn approach(&mut self, sides: Sides) {
+    pub(super) fn approach(&mut self, sides: Neighbors) {
         let needs_blank = match (self.after, self.last) {
-            (Some(after), _) => after == Side::Blank || sides.before == Side::Blank,
+            (Some(after), _) => after == Neighbor::Blank || sides.before == Neighbor::Blank,
             (None, Some(last)) => sides.before.needs_blank_after(last),
             (None, None) => false,
         };

@@ -18,7 +18,7 @@ use super::tags::{Tag, pairs};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placeable {
     pub(super) range: Range<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: PlaceableKind,
 }
 
 impl Placeable {
@@ -26,12 +26,12 @@ impl Placeable {
     /// yet.
     pub(super) fn within(&self, range: &Range<usize>) -> Self {
         let place = |at: usize| at.clamp(range.start, range.end) - range.start;
-        Self { range: place(self.range.start)..place(self.range.end), kind: Kind::Other }
+        Self { range: place(self.range.start)..place(self.range.end), kind: PlaceableKind::Other }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PlaceableKind {
     /// A start tag with a counterpart after it.
     Open,
     /// An end tag with a counterpart before it.
@@ -172,7 +172,8 @@ pub(super) fn find(text: &str, markers: Markers) -> Vec<Placeable> {
     });
     let mut ranges = [first, others].concat();
     ranges.sort_unstable_by_key(|range| range.start);
-    let mut found: Vec<_> = ranges.into_iter().map(|range| Placeable { range, kind: Kind::Other }).collect();
+    let mut found: Vec<_> =
+        ranges.into_iter().map(|range| Placeable { range, kind: PlaceableKind::Other }).collect();
     pair(text, &mut found);
     found
 }
@@ -355,9 +356,9 @@ pub(super) fn pair(text: &str, found: &mut [Placeable]) {
     let counterparts = pairs(found.iter().map(|one| tag(&text[one.range.clone()])));
     for (number, counterpart) in counterparts.into_iter().enumerate() {
         found[number].kind = match counterpart {
-            Some(other) if other > number => Kind::Open,
-            Some(_) => Kind::Close,
-            None => Kind::Other,
+            Some(other) if other > number => PlaceableKind::Open,
+            Some(_) => PlaceableKind::Close,
+            None => PlaceableKind::Other,
         };
     }
 }

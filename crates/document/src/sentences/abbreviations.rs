@@ -7,13 +7,13 @@ use super::lists::{
     AFTER_ORDINAL, BEFORE_NUMBER, BEFORE_ORDINAL, ELIDED, NEVER, PARTICLES, STARTERS, TITLES, UNCLEAR,
 };
 
-static ABBREVIATIONS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(|| {
+static ABBREVIATIONS: LazyLock<HashMap<&'static str, AbbreviationKind>> = LazyLock::new(|| {
     let lists = [
-        (NEVER, Kind::Never),
-        (BEFORE_NUMBER, Kind::BeforeNumber),
-        (UNCLEAR, Kind::Unclear),
+        (NEVER, AbbreviationKind::Never),
+        (BEFORE_NUMBER, AbbreviationKind::BeforeNumber),
+        (UNCLEAR, AbbreviationKind::Unclear),
         // Some titles are in `NEVER` too, so that they count in any case.
-        (TITLES, Kind::Title),
+        (TITLES, AbbreviationKind::Title),
     ];
     let entries = lists.into_iter().flat_map(|(list, kind)| {
         let words = list.split_whitespace();
@@ -31,7 +31,7 @@ fn has(list: &str, word: &str) -> bool {
 
 /// The meaning of a full stop after a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AbbreviationKind {
     /// The end of a sentence.
     Other,
     /// Part of a title.
@@ -45,14 +45,14 @@ pub(super) enum Kind {
 }
 
 /// The last word before a full stop.
-pub(super) struct Word<'a> {
+pub(super) struct LastWord<'a> {
     /// The word without the full stop and without brackets or quotation marks around it.
     text: &'a str,
     /// The sentence before it.
     before: &'a str,
 }
 
-impl<'a> Word<'a> {
+impl<'a> LastWord<'a> {
     /// The last word of `sentence`.
     pub(super) fn last(sentence: &'a str) -> Self {
         /// The length of the longest abbreviation.
@@ -67,10 +67,10 @@ impl<'a> Word<'a> {
 
     /// The meaning of a full stop after the word if `after` follows; `cased` says whether the text has
     /// capital letters.
-    pub(super) fn kind(&self, after: &str, cased: bool) -> Kind {
+    pub(super) fn kind(&self, after: &str, cased: bool) -> AbbreviationKind {
         let begins = self.before.trim().is_empty();
         if begins && self.is_item() {
-            return Kind::Never;
+            return AbbreviationKind::Never;
         }
         if self.is_number() {
             return self.kind_of_number(after);
@@ -81,16 +81,16 @@ impl<'a> Word<'a> {
         let known = known(word).or_else(|| known(last));
         let capital = last.starts_with(char::is_uppercase);
         match known {
-            Some(Kind::Title) if capital || !cased => Kind::Never,
-            Some(Kind::Title) if has(NEVER, word) => Kind::Never,
-            Some(Kind::Title) => Kind::Other,
+            Some(AbbreviationKind::Title) if capital || !cased => AbbreviationKind::Never,
+            Some(AbbreviationKind::Title) if has(NEVER, word) => AbbreviationKind::Never,
+            Some(AbbreviationKind::Title) => AbbreviationKind::Other,
             // "CA" is not the abbreviation "ca".
-            Some(Kind::Never) if last.chars().all(char::is_uppercase) => Kind::Other,
+            Some(AbbreviationKind::Never) if last.chars().all(char::is_uppercase) => AbbreviationKind::Other,
             Some(kind) => kind,
-            None if word.ends_with("str") => Kind::BeforeNumber,
-            None if self.is_initial() && begins_number(after) => Kind::Never,
-            None if self.is_dotted() || self.is_initial() => Kind::Unclear,
-            None => Kind::Other,
+            None if word.ends_with("str") => AbbreviationKind::BeforeNumber,
+            None if self.is_initial() && begins_number(after) => AbbreviationKind::Never,
+            None if self.is_dotted() || self.is_initial() => AbbreviationKind::Unclear,
+            None => AbbreviationKind::Other,
         }
     }
 
@@ -117,14 +117,18 @@ impl<'a> Word<'a> {
         self.is_number() || self.is_initial() || is_roman(self.text)
     }
 
-    fn kind_of_number(&self, after: &str) -> Kind {
+    fn kind_of_number(&self, after: &str) -> AbbreviationKind {
         let next = first_word(after).to_lowercase();
         let before = Self::last(self.before.trim_end());
         let is_english = before.text == "am" && Self::last(before.before.trim_end()).text == "I";
         let ordinal = !is_english
             && has(BEFORE_ORDINAL, &before.text.to_lowercase())
             && !STARTING.contains(next.as_str());
-        if ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) { Kind::Never } else { Kind::Other }
+        if ordinal || goes_on_as_date(after) || has(AFTER_ORDINAL, &next) {
+            AbbreviationKind::Never
+        } else {
+            AbbreviationKind::Other
+        }
     }
 
     /// "z.B" for the last of the words "z. B", since abbreviations are also written with blanks.
@@ -132,19 +136,19 @@ impl<'a> Word<'a> {
         if !self.is_initial() {
             return None;
         }
-        let first = Word::last(self.before.trim_end().strip_suffix('.')?);
+        let first = LastWord::last(self.before.trim_end().strip_suffix('.')?);
         let joined = format!("{}.{}", first.text, self.text);
         (known(&joined).is_some()).then_some(joined)
     }
 }
 
 /// The kind of an abbreviation, whatever the case of its letters.
-fn known(word: &str) -> Option<Kind> {
+fn known(word: &str) -> Option<AbbreviationKind> {
     ABBREVIATIONS.get(word.to_lowercase().as_str()).copied()
 }
 
 /// True if `text` begins with a word that rarely follows the abbreviation `after` within a sentence.
-pub(super) fn is_starter(text: &str, after: &Word<'_>) -> bool {
+pub(super) fn is_starter(text: &str, after: &LastWord<'_>) -> bool {
     let word = first_word(text);
     let lower = word.to_lowercase();
     let rest = text.trim_start_matches(|c: char| !c.is_alphanumeric());

@@ -3,8 +3,8 @@
 use attentive_base::ignorable::is_ignorable;
 
 /// Consecutive punctuation marks.
-pub(super) struct Mark {
-    pub(super) kind: Kind,
+pub(super) struct PunctuationMark {
+    pub(super) kind: PunctuationKind,
     /// The number of bytes of all marks.
     pub(super) len: usize,
     /// True if the last of them is a question mark or an exclamation mark.
@@ -13,7 +13,7 @@ pub(super) struct Mark {
 
 /// The strength of the evidence that a sentence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PunctuationKind {
     /// A full stop, which may belong to an abbreviation or a number.
     Stop,
     Ellipsis,
@@ -25,28 +25,29 @@ pub(super) enum Kind {
     Greek,
 }
 
-impl Mark {
+impl PunctuationMark {
     /// The marks at the beginning of `text`, of which there is at least one.
     pub(super) fn read(text: &str) -> Self {
         let mut len = 0;
-        let (mut stops, mut kind, mut asks) = (0, Kind::Stop, false);
+        let (mut stops, mut kind, mut asks) = (0, PunctuationKind::Stop, false);
         for c in text.chars().take_while(|&c| is_end(c)) {
             len += c.len_utf8();
             asks = matches!(c, '!' | '?' | '！' | '？' | '؟' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '︕' | '︖');
-            let stronger = |kind: Kind, than: &[Kind]| !than.contains(&kind);
+            let stronger = |kind: PunctuationKind, than: &[PunctuationKind]| !than.contains(&kind);
             match c {
                 '.' => stops += 1,
-                '…' | '‥' if kind == Kind::Stop => kind = Kind::Ellipsis,
-                '!' | '?' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' if stronger(kind, &[Kind::Wide]) => {
-                    kind = Kind::Strong;
+                '…' | '‥' if kind == PunctuationKind::Stop => kind = PunctuationKind::Ellipsis,
+                '!' | '?' | '‼' | '⁇' | '⁈' | '⁉' | '‽' | '։' if stronger(kind, &[PunctuationKind::Wide]) =>
+                {
+                    kind = PunctuationKind::Strong;
                 }
-                ';' | '\u{37e}' if kind == Kind::Stop => kind = Kind::Greek,
-                _ if is_wide(c) => kind = Kind::Wide,
+                ';' | '\u{37e}' if kind == PunctuationKind::Stop => kind = PunctuationKind::Greek,
+                _ if is_wide(c) => kind = PunctuationKind::Wide,
                 _ => {}
             }
         }
-        if kind == Kind::Stop && stops > 1 {
-            kind = Kind::Ellipsis;
+        if kind == PunctuationKind::Stop && stops > 1 {
+            kind = PunctuationKind::Ellipsis;
         }
         Self { kind, len, asks }
     }
@@ -79,7 +80,7 @@ fn is_wide(c: char) -> bool {
 
 /// The number of bytes of the brackets, quotation marks and references that are closed at the beginning of
 /// `text`, after `marks`.
-pub(super) fn closers(text: &str, marks: &Mark) -> usize {
+pub(super) fn closers(text: &str, marks: &PunctuationMark) -> usize {
     let mut len = 0;
     while let Some(c) = text[len..].chars().next() {
         let rest = &text[len..];
@@ -97,18 +98,18 @@ pub(super) fn closers(text: &str, marks: &Mark) -> usize {
         };
     }
     // A quotation mark right before a word is an opening one.
-    let opens = |c: char| c.is_alphanumeric() && marks.kind != Kind::Wide;
+    let opens = |c: char| c.is_alphanumeric() && marks.kind != PunctuationKind::Wide;
     if text[len..].starts_with(opens) { 0 } else { len }
 }
 
 /// True for marks that close something right after the end of a sentence; elsewhere, some of them open
 /// something.
-fn is_closing(c: char, after: Kind) -> bool {
+fn is_closing(c: char, after: PunctuationKind) -> bool {
     match c {
         ')' | ']' | '}' | '”' | '’' | '"' | '\'' | '»' | '›' | '*' | '_' => true,
         '」' | '』' | '）' | '］' | '】' | '》' | '〉' | '〕' | '〟' | '｣' | '＂' => true,
         '¹' | '²' | '³' | '\u{2070}'..='\u{2079}' => true,
-        '“' | '‘' | '«' | '‹' => after != Kind::Wide,
+        '“' | '‘' | '«' | '‹' => after != PunctuationKind::Wide,
         _ => false,
     }
 }

@@ -16,8 +16,8 @@ use std::ops::Range;
 
 use attentive_base::ignorable::is_ignorable;
 
-use abbreviations::{Kind, Word, begins_number, is_starter};
-use marks::{Mark, closers, is_end, is_ideographic, is_opening};
+use abbreviations::{AbbreviationKind, LastWord, begins_number, is_starter};
+use marks::{PunctuationMark, closers, is_end, is_ideographic, is_opening};
 
 pub(super) use marks::needs_blank;
 
@@ -38,7 +38,7 @@ struct Reader<'a> {
 struct Place<'a> {
     /// The sentence up to the marks.
     before: &'a str,
-    marks: Mark,
+    marks: PunctuationMark,
     /// True if brackets or quotation marks are closed after the marks.
     closes: bool,
     /// The rest of the text after the marks, the closed brackets and any blanks.
@@ -51,7 +51,7 @@ impl Reader<'_> {
         let mut at = start;
         while let Some(first) = self.text[at..].find(is_end) {
             let from = at + first;
-            let marks = Mark::read(&self.text[from..]);
+            let marks = PunctuationMark::read(&self.text[from..]);
             let closed = from + marks.len;
             let end = closed + closers(&self.text[closed..], &marks);
             let rest = &self.text[end..];
@@ -78,17 +78,17 @@ impl Reader<'_> {
             return false;
         }
         match place.marks.kind {
-            marks::Kind::Wide => !goes_on_in_japanese(place, next) && !self.is_quoted(place, next),
-            marks::Kind::Greek => blank && is_greek(place.before.chars().next_back()),
-            marks::Kind::Strong if !blank => is_ideographic(next),
+            marks::PunctuationKind::Wide => !goes_on_in_japanese(place, next) && !self.is_quoted(place, next),
+            marks::PunctuationKind::Greek => blank && is_greek(place.before.chars().next_back()),
+            marks::PunctuationKind::Strong if !blank => is_ideographic(next),
             _ if !blank => false,
-            marks::Kind::Strong if self.is_quoted(place, next) => false,
-            marks::Kind::Strong => !(is_small(first_letter(place.after)) && self.is_aside(place)),
-            marks::Kind::Ellipsis => match first_letter(place.after) {
+            marks::PunctuationKind::Strong if self.is_quoted(place, next) => false,
+            marks::PunctuationKind::Strong => !(is_small(first_letter(place.after)) && self.is_aside(place)),
+            marks::PunctuationKind::Ellipsis => match first_letter(place.after) {
                 Some(c) => !c.is_lowercase() && !c.is_numeric(),
                 None => false,
             },
-            marks::Kind::Stop => self.ends_at_stop(place),
+            marks::PunctuationKind::Stop => self.ends_at_stop(place),
         }
     }
 
@@ -109,12 +109,12 @@ impl Reader<'_> {
         if self.cased && is_small(first_letter(place.after)) && !begins_item(place.after) {
             return false;
         }
-        let word = Word::last(place.before);
+        let word = LastWord::last(place.before);
         match word.kind(place.after, self.cased) {
-            Kind::Title | Kind::Never => false,
-            Kind::BeforeNumber => place.closes || !begins_number(place.after),
-            Kind::Unclear => place.closes || self.cased && is_starter(place.after, &word),
-            Kind::Other => true,
+            AbbreviationKind::Title | AbbreviationKind::Never => false,
+            AbbreviationKind::BeforeNumber => place.closes || !begins_number(place.after),
+            AbbreviationKind::Unclear => place.closes || self.cased && is_starter(place.after, &word),
+            AbbreviationKind::Other => true,
         }
     }
 }

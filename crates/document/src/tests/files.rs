@@ -5,7 +5,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::random_markup::{count, random_translation};
 use super::{identity, texts};
-use crate::{Document, FileFormat, Split, Translated};
+use crate::{Document, FileFormat, Split, TranslatedSegment};
 
 fn read(source: &str, format: FileFormat) -> Document {
     Document::file(source, format, Split::default(), |_| true)
@@ -13,9 +13,9 @@ fn read(source: &str, format: FileFormat) -> Document {
 }
 
 fn shouted(document: &Document) -> String {
-    let translations: Vec<Translated> = identity(document)
+    let translations: Vec<TranslatedSegment> = identity(document)
         .into_iter()
-        .map(|one| Translated { text: one.text.to_uppercase(), ..one })
+        .map(|one| TranslatedSegment { text: one.text.to_uppercase(), ..one })
         .collect();
     document.render(&translations)
 }
@@ -228,7 +228,7 @@ fn markdown_keeps_what_is_escaped() {
 fn check_markdown(source: &str, read_as: &str, text: &str, alignment: &[(usize, usize)], expected: &str) {
     let document = read(source, FileFormat::Markdown);
     assert_eq!(texts(&document), [read_as], "{source}");
-    let translated = Translated { text: text.into(), alignment: alignment.to_vec() };
+    let translated = TranslatedSegment { text: text.into(), alignment: alignment.to_vec() };
     assert_eq!(document.render(&[translated]), expected, "{source}");
 }
 
@@ -438,13 +438,16 @@ fn random_files_keep_their_structure() {
                 assert_eq!(texts(&filled), texts(&document), "{format}\n{source}\n----\n{same}");
             }
             let mut random = Random::new(seed, 8);
-            let translations: Vec<Translated> = document
-                .segments()
-                .iter()
-                .map(|segment| random_translation(&mut random, segment.text.split_whitespace().count()))
-                // A paragraph of Markdown needs some text.
-                .map(|one| if one.text.is_empty() { Translated { text: "x".into(), ..one } } else { one })
-                .collect();
+            let translations: Vec<TranslatedSegment> =
+                document
+                    .segments()
+                    .iter()
+                    .map(|segment| random_translation(&mut random, segment.text.split_whitespace().count()))
+                    // A paragraph of Markdown needs some text.
+                    .map(|one| {
+                        if one.text.is_empty() { TranslatedSegment { text: "x".into(), ..one } } else { one }
+                    })
+                    .collect();
             let other = document.render(&translations);
             assert_eq!(structure(format, &other), expected, "{format}\n{source}\n----\n{other}");
             for placeholder in ["{name}", "%s", "<x id=\"1\"/>", "`co*de`"] {

@@ -4,7 +4,7 @@ use attentive_base::error::Error;
 use attentive_base::random::Random;
 
 use super::{identity, texts, unchanged};
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 #[test]
 fn malformed_html_comes_back() {
@@ -78,8 +78,8 @@ fn much_markup_in_one_segment_is_placed() {
     ] {
         let html = part.repeat(times);
         let document = Document::html(&html, Split::Nowhere, |_| true).unwrap();
-        let out =
-            document.render(&[Translated { text: "a b c".into(), alignment: vec![(0, 0), (0, 1), (0, 2)] }]);
+        let out = document
+            .render(&[TranslatedSegment { text: "a b c".into(), alignment: vec![(0, 0), (0, 1), (0, 2)] }]);
         assert_eq!(out.matches('<').count(), html.matches('<').count());
         let document = Document::html(&html, Split::Nowhere, |text| text.len() < 20).unwrap();
         assert_eq!(unchanged(&document).matches('<').count(), html.matches('<').count());

@@ -1,7 +1,7 @@
 //! Tests of the division of HTML into segments and of the parts that are kept.
 
 use super::{texts, unchanged};
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 fn read(html: &str) -> Document {
     Document::html(html, Split::Nowhere, |_| true).unwrap()
@@ -135,7 +135,7 @@ fn long_blocks_are_divided_into_sentences() {
     let document = Document::html(html, Split::Nowhere, |text| text.split_whitespace().count() <= 2).unwrap();
     assert_eq!(texts(&document), ["One two.", "Three four.", "Five six."]);
     assert_eq!(unchanged(&document), html);
-    let swapped = |text: &str| Translated { text: text.into(), alignment: vec![(0, 1), (1, 0)] };
+    let swapped = |text: &str| TranslatedSegment { text: text.into(), alignment: vec![(0, 1), (1, 0)] };
     assert_eq!(
         document.render(&[swapped("2. 1"), swapped("4 3."), swapped("6 5.")]),
         "<p><b>2. 1 4 3.</b> <i>6</i> 5.</p>",

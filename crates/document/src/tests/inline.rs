@@ -1,7 +1,7 @@
 //! Tests of the places of markup in a translation.
 
 use super::{texts, translated, unchanged};
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 #[test]
 fn elements_follow_their_words() {
@@ -140,5 +140,5 @@ fn translations_are_escaped() {
 #[test]
 #[should_panic(expected = "one translation for each segment")]
 fn a_missing_translation_panics() {
-    Document::text("a", Split::Lines, |_| true).render(&[] as &[Translated]);
+    Document::text("a", Split::Lines, |_| true).render(&[] as &[TranslatedSegment]);
 }

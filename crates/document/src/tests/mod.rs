@@ -10,7 +10,7 @@ mod random_xml;
 mod sentences;
 mod xml;
 
-use super::{Document, Split, Translated};
+use super::{Document, Split, TranslatedSegment};
 
 /// The document with each segment translated to itself.
 fn unchanged(document: &Document) -> String {
@@ -18,9 +18,9 @@ fn unchanged(document: &Document) -> String {
 }
 
 /// Each segment as its own translation, word by word.
-fn identity(document: &Document) -> Vec<Translated> {
+fn identity(document: &Document) -> Vec<TranslatedSegment> {
     let segments = document.segments().iter();
-    let itself = segments.map(|segment| Translated {
+    let itself = segments.map(|segment| TranslatedSegment {
         text: segment.text.clone(),
         alignment: (0..segment.text.split_whitespace().count()).map(|word| (word, word)).collect(),
     });
@@ -37,5 +37,5 @@ fn texts(document: &Document) -> Vec<&str> {
 fn translated(html: &str, text: &str, alignment: &[(usize, usize)]) -> String {
     let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
     assert_eq!(document.segments().len(), 1, "{:?}", texts(&document));
-    document.render(&[Translated { text: text.into(), alignment: alignment.to_vec() }])
+    document.render(&[TranslatedSegment { text: text.into(), alignment: alignment.to_vec() }])
 }

@@ -1,7 +1,7 @@
 //! Tests of parts that are no language.
 
 use super::{identity, texts};
-use crate::{Divided, Document, Segmentation, Split, Translated, placeables};
+use crate::{DividedText, Document, Segmentation, Split, TranslatedSegment, placeables};
 
 #[test]
 fn placeables_are_found_and_nothing_else() {
@@ -89,13 +89,16 @@ fn placeables_are_found_and_nothing_else() {
 
 /// The text with each segment translated to itself in reverse, word by word.
 fn reversed(document: &Document) -> String {
-    let translations: Vec<Translated> = document
+    let translations: Vec<TranslatedSegment> = document
         .segments()
         .iter()
         .map(|segment| {
             let words: Vec<&str> = segment.text.split_whitespace().rev().collect();
             let last = words.len().saturating_sub(1);
-            Translated { text: words.join(" "), alignment: (0..words.len()).map(|i| (i, last - i)).collect() }
+            TranslatedSegment {
+                text: words.join(" "),
+                alignment: (0..words.len()).map(|i| (i, last - i)).collect(),
+            }
         })
         .collect();
     document.render(&translations)
@@ -235,7 +238,7 @@ fn ignorable_characters_change_no_segment() {
 #[test]
 fn divided_texts_keep_what_was_not_read() {
     let source = " 1. Hello {name}, see https://a.example.  %s?\n10:30 Bye\u{ad}bye!";
-    let divided = Divided::new(source, Split::Sentences, |_| true);
+    let divided = DividedText::new(source, Split::Sentences, |_| true);
     let whole: String =
         divided.sentences().iter().map(|one| format!("{}{}", one.before, one.source)).collect();
     assert_eq!(whole + divided.after(), source);
@@ -247,7 +250,7 @@ fn divided_texts_keep_what_was_not_read() {
         .map(|one| {
             let words = one.text.split_whitespace().count();
             let alignment = (0..words).map(|word| (word, word)).collect();
-            one.restored(&Translated { text: one.text.clone(), alignment })
+            one.restored(&TranslatedSegment { text: one.text.clone(), alignment })
         })
         .collect();
     assert_eq!(restored[0], "Hello {name}, see https://a.example.");
@@ -293,9 +296,9 @@ fn hostile_placeables_take_little_time() {
     ] {
         let html = Document::html(&text, Split::Paragraphs, |_| true)
             .unwrap_or_else(|_| Document::text("", Split::Lines, |_| true));
-        html.render(&vec![Translated::default(); html.segments().len()]);
+        html.render(&vec![TranslatedSegment::default(); html.segments().len()]);
         let document = Document::text(&format!("{text} x"), Split::Sentences, |_| true);
-        let translations: Vec<_> = document.segments().iter().map(|_| Translated::default()).collect();
+        let translations: Vec<_> = document.segments().iter().map(|_| TranslatedSegment::default()).collect();
         document.render(&translations);
     }
 }

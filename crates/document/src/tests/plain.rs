@@ -2,7 +2,7 @@ use attentive_base::ignorable::without_ignorable;
 use attentive_base::random::Random;
 
 use super::{texts, unchanged};
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 /// True if `text` has at most `most` words.
 fn words(most: usize) -> impl Fn(&str) -> bool {
@@ -15,8 +15,9 @@ fn lines_are_segments_and_blanks_are_kept() {
     let document = Document::text(source, Split::Lines, |_| true);
     assert_eq!(texts(&document), ["One line. Two sentences.", "Two", "Three", "Four"]);
     assert_eq!(unchanged(&document), source);
-    let translations: Vec<Translated> =
-        ["a", "b", "c", "d"].map(|text| Translated { text: text.into(), ..Translated::default() }).into();
+    let translations: Vec<TranslatedSegment> = ["a", "b", "c", "d"]
+        .map(|text| TranslatedSegment { text: text.into(), ..TranslatedSegment::default() })
+        .into();
     assert_eq!(document.render(&translations), "\u{feff}a\r\n\r\n\t b \n\rc\u{2028}d  ");
     assert!(document.segments().iter().all(|s| !s.needs_alignment));
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use attentive_base::random::Random;
 
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 /// Random text with nested elements, each with a number of its own.
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn checked(html: &str, source: &Source) -> String {
     text.replace("&#160;", "\u{a0}")
 }
 
-pub(super) fn random_translation(random: &mut Random, words: usize) -> Translated {
+pub(super) fn random_translation(random: &mut Random, words: usize) -> TranslatedSegment {
     let len = random.below(12);
     let text: Vec<&str> = (0..len)
         .map(|_| *random.choose(&["one", "two.", "(", "12.", "x", "w", ".", "(x).", "a\u{a0}b"]))
@@ -80,7 +80,7 @@ pub(super) fn random_translation(random: &mut Random, words: usize) -> Translate
     let len = text.split_whitespace().count();
     let links = if random.chance(0.2) { 0 } else { random.below(2 * len + 2) };
     let alignment = (0..links).map(|_| (random.below(words + 1), random.below(len + 1))).collect();
-    Translated { text, alignment }
+    TranslatedSegment { text, alignment }
 }
 
 /// The letters of a text. Digits without letters are kept.
@@ -95,7 +95,7 @@ fn check(seed: u64, spaced: bool) -> usize {
     let most = random.below(20) + 1;
     let document = Document::html(&source.html, Split::Nowhere, |text| text.len() <= most).unwrap();
     let segments = document.segments().iter();
-    let translations: Vec<Translated> = segments
+    let translations: Vec<TranslatedSegment> = segments
         .map(|segment| random_translation(&mut random, segment.text.split_whitespace().count()))
         .collect();
     let text = checked(&document.render(&translations), &source);

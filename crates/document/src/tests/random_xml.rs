@@ -10,7 +10,7 @@ use quick_xml::reader::Reader;
 
 use super::identity;
 use super::random_markup::{count, random_translation};
-use crate::{Document, Split, Translated, XmlTags};
+use crate::{Document, Split, TranslatedSegment, XmlTags};
 
 /// Random XML, in which each word, element, comment and instruction has a number of its own.
 #[derive(Default)]
@@ -122,7 +122,7 @@ fn check(seed: u64) -> usize {
     assert!(tree(&same) == before, "{xml}\n{same}");
 
     let segments = document.segments().iter();
-    let translations: Vec<Translated> = segments
+    let translations: Vec<TranslatedSegment> = segments
         .map(|segment| random_translation(&mut random, segment.text.split_whitespace().count()))
         .collect();
     let out = document.render(&translations);

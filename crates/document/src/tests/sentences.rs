@@ -3,7 +3,7 @@
 use attentive_base::ignorable::without_ignorable;
 
 use crate::sentences::sentences;
-use crate::{Document, Split, Translated};
+use crate::{Document, Split, TranslatedSegment};
 
 use super::{texts, unchanged};
 
@@ -164,7 +164,8 @@ fn what_has_no_words_is_kept() {
     let source = "😀 One! 🎉🎉 Two 👍🏽. Three 🇩🇪\n***\n¿?\n❤️ 4";
     let document = Document::text(source, Split::Sentences, |_| true);
     assert_eq!(texts(&document), ["One!", "Two 👍🏽.", "Three"]);
-    let numbered = ["a", "b", "c"].map(|text| Translated { text: text.into(), ..Translated::default() });
+    let numbered =
+        ["a", "b", "c"].map(|text| TranslatedSegment { text: text.into(), ..TranslatedSegment::default() });
     assert_eq!(document.render(&numbered), "😀 a 🎉🎉 b c 🇩🇪\n***\n¿?\n❤️ 4");
     let document = Document::html("<p>One! 🎉</p>", Split::Paragraphs, |_| true).unwrap();
     assert_eq!(texts(&document), ["One!"]);
@@ -191,7 +192,7 @@ fn line_breaks_are_ends_or_blanks() {
 fn sentences_without_blanks_get_one_where_the_language_has_them() {
     let document = Document::text("你好。再见！", Split::Sentences, |_| true);
     let translated = |texts: [&str; 2]| {
-        let texts = texts.map(|text| Translated { text: text.into(), ..Translated::default() });
+        let texts = texts.map(|text| TranslatedSegment { text: text.into(), ..TranslatedSegment::default() });
         document.render(&texts)
     };
     assert_eq!(translated(["Hello.", "Bye!"]), "Hello. Bye!");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{texts, unchanged};
-use crate::{Document, Split, Translated, XmlTags};
+use crate::{Document, Split, TranslatedSegment, XmlTags};
 
 fn read_with(xml: &str, tags: &XmlTags) -> Document {
     Document::xml(xml, Split::Sentences, tags, |_| true).unwrap_or_else(|error| panic!("{xml}: {error}"))
@@ -122,7 +122,7 @@ fn clients_say_what_elements_are() {
 #[test]
 fn what_a_translation_says_is_escaped() {
     let render = |xml: &str, text: &str| {
-        let translated = Translated { text: text.into(), alignment: Vec::new() };
+        let translated = TranslatedSegment { text: text.into(), alignment: Vec::new() };
         read(xml).render(&[translated])
     };
     assert_eq!(render("<a>b</a>", "<x> & ]]> \u{a0}"), "<a>&lt;x&gt; &amp; ]]&gt; &#160;</a>");

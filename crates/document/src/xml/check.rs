@@ -6,7 +6,7 @@ use attentive_base::error::{Error, Result};
 use xml::common::Position;
 use xml::reader::{EventReader, ParserConfig};
 
-use super::tokens::{Kind, Token};
+use super::tokens::{XmlToken, XmlTokenKind};
 use crate::MEND;
 
 /// Refuses `source` if it is neither a well-formed document nor the well-formed content of an element, such
@@ -14,7 +14,7 @@ use crate::MEND;
 ///
 /// # Errors
 /// [`Error::Usage`] with line and column.
-pub(super) fn check(source: &str, tokens: &[Token]) -> Result<()> {
+pub(super) fn check(source: &str, tokens: &[XmlToken]) -> Result<()> {
     let (begin, end) = if is_document(source, tokens) { ("", "") } else { ("<r>", "</r>") };
     let whole = format!("{begin}{}{end}", without_namespaces(source, tokens));
     let mut config = ParserConfig::default();
@@ -55,8 +55,8 @@ pub(super) fn broken(problem: &str, place: Option<(u64, u64)>) -> Error {
 }
 
 /// Whether `source` has parts that only a whole document has.
-fn is_document(source: &str, tokens: &[Token]) -> bool {
-    let others = tokens.iter().filter(|token| matches!(token.kind, Kind::Other));
+fn is_document(source: &str, tokens: &[XmlToken]) -> bool {
+    let others = tokens.iter().filter(|token| matches!(token.kind, XmlTokenKind::Other));
     let mut texts = others.map(|token| source[token.range.clone()].trim_start_matches('\u{feff}'));
     let declares =
         |text: &str| text.strip_prefix("<?xml").is_some_and(|rest| rest.starts_with(char::is_whitespace));
@@ -66,15 +66,17 @@ fn is_document(source: &str, tokens: &[Token]) -> bool {
 /// `source` with a name without a colon in place of each prefix and each namespace. Prefixes may be declared
 /// outside of a part of a document, and the time that namespaces take grows with their number at each
 /// element.
-fn without_namespaces(source: &str, tokens: &[Token]) -> String {
+fn without_namespaces(source: &str, tokens: &[XmlToken]) -> String {
     let mut out = String::with_capacity(source.len());
     let declares = tokens.iter().any(|token| source[token.range.clone()].starts_with("<!DOCTYPE"));
     for token in tokens {
         let text = &source[token.range.clone()];
-        let is_markup = matches!(token.kind, Kind::Other) || !text.contains('&');
+        let is_markup = matches!(token.kind, XmlTokenKind::Other) || !text.contains('&');
         let unresolved = if is_markup || !declares { text.into() } else { without_entities(text) };
         let text = &*unresolved;
-        if !text.starts_with('<') || !matches!(token.kind, Kind::Start(_) | Kind::Empty(_) | Kind::End) {
+        if !text.starts_with('<')
+            || !matches!(token.kind, XmlTokenKind::Start(_) | XmlTokenKind::Empty(_) | XmlTokenKind::End)
+        {
             out.push_str(text);
             continue;
         }

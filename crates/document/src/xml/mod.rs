@@ -8,9 +8,9 @@ use attentive_base::error::Result;
 use attentive_base::foreign::contain;
 
 pub(super) use self::outline::kept;
-use self::outline::{Outline, Role};
-pub(super) use self::tokens::{Kind, Token};
-use super::markup::{Collector, Form};
+use self::outline::{Outline, TagRole};
+pub(super) use self::tokens::{XmlToken, XmlTokenKind};
+use super::markup::{Collector, SourceFormat};
 use super::{Document, Segmentation, html};
 
 pub use self::outline::XmlTags;
@@ -28,7 +28,7 @@ pub(super) fn read(
         tokens: &tokens,
         outline: &outline,
         how,
-        collector: Collector::new(source, how, Form::Markup, fits),
+        collector: Collector::new(source, how, SourceFormat::Markup, fits),
     };
     let mut next = 0;
     while next < tokens.len() {
@@ -41,7 +41,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// [`attentive_base::Error::Usage`] if it is not well-formed, with line and column.
-pub(super) fn checked(source: &str) -> Result<Vec<Token>> {
+pub(super) fn checked(source: &str) -> Result<Vec<XmlToken>> {
     let read = || {
         let tokens = tokens::tokens(source)?;
         check::check(source, &tokens).map(|()| tokens)
@@ -50,7 +50,7 @@ pub(super) fn checked(source: &str) -> Result<Vec<Token>> {
 }
 
 struct Reader<'a> {
-    tokens: &'a [Token],
+    tokens: &'a [XmlToken],
     outline: &'a Outline,
     how: Segmentation,
     collector: Collector<'a>,
@@ -59,10 +59,10 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads token `number`, with its whole content if it is kept, and returns the number of the next token.
     fn take(&mut self, number: usize) -> Result<usize> {
-        let Token { kind, range, pair, .. } = &self.tokens[number];
+        let XmlToken { kind, range, pair, .. } = &self.tokens[number];
         let range = range.clone();
         match (kind, self.outline.role(number)) {
-            (_, Role::Kept { inline }) => {
+            (_, TagRole::Kept { inline }) => {
                 let end = pair.unwrap_or(number);
                 let range = range.start..self.tokens[end].range.end;
                 if inline {
@@ -72,20 +72,20 @@ impl Reader<'_> {
                 }
                 return Ok(end + 1);
             }
-            (Kind::Text(text), _) => self.collector.run.text(text, range),
-            (Kind::Other, _) => self.collector.run.hidden(range),
-            (Kind::Reference, _) => self.collector.run.visible(range),
-            (Kind::Start(start), Role::Inline)
+            (XmlTokenKind::Text(text), _) => self.collector.run.text(text, range),
+            (XmlTokenKind::Other, _) => self.collector.run.hidden(range),
+            (XmlTokenKind::Reference, _) => self.collector.run.visible(range),
+            (XmlTokenKind::Start(start), TagRole::Inline)
                 if html::is_note(start.local()) && self.has_no_words(number) =>
             {
                 let end = pair.unwrap_or(number);
                 self.collector.run.visible(range.start..self.tokens[end].range.end);
                 return Ok(end + 1);
             }
-            (_, Role::Boundary) => self.collector.boundary(range)?,
-            (Kind::Start(_), Role::Inline) => self.collector.run.open(range, number, *pair),
-            (Kind::End, Role::Inline) => self.collector.run.close(range, number, *pair),
-            (Kind::Empty(_), Role::Inline) => self.collector.run.visible(range),
+            (_, TagRole::Boundary) => self.collector.boundary(range)?,
+            (XmlTokenKind::Start(_), TagRole::Inline) => self.collector.run.open(range, number, *pair),
+            (XmlTokenKind::End, TagRole::Inline) => self.collector.run.close(range, number, *pair),
+            (XmlTokenKind::Empty(_), TagRole::Inline) => self.collector.run.visible(range),
         }
         Ok(number + 1)
     }
@@ -94,7 +94,8 @@ impl Reader<'_> {
     fn has_no_words(&self, number: usize) -> bool {
         const MAX_TOKENS: usize = 16;
         let inside = &self.tokens[number..self.tokens[number].pair.unwrap_or(number)];
-        let has_words = |token: &Token| matches!(&token.kind, Kind::Text(text) if self.how.has_words(text));
+        let has_words =
+            |token: &XmlToken| matches!(&token.kind, XmlTokenKind::Text(text) if self.how.has_words(text));
         inside.len() <= MAX_TOKENS && !inside.iter().any(has_words)
     }
 }

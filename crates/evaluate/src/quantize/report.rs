@@ -43,9 +43,9 @@ pub struct Report {
     /// The time for translating the test set, in seconds.
     pub seconds: Change<f64>,
     /// BLEU, with 95 % intervals by paired bootstrap resampling.
-    pub bleu: Comparison,
+    pub bleu: ScoreComparison,
     /// chrF2, with intervals like those of BLEU.
-    pub chrf: Comparison,
+    pub chrf: ScoreComparison,
     /// The contribution of the shortlist to these changes, if the new model has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortlist: Option<ShortlistCost>,
@@ -65,9 +65,9 @@ pub struct ShortlistCost {
     /// The time for translating the test set, in seconds.
     pub seconds: Change<f64>,
     /// BLEU, with 95 % intervals by paired bootstrap resampling.
-    pub bleu: Comparison,
+    pub bleu: ScoreComparison,
     /// chrF2, with intervals like those of BLEU.
-    pub chrf: Comparison,
+    pub chrf: ScoreComparison,
 }
 
 /// A quantity of two models that are compared.
@@ -87,7 +87,7 @@ impl<T> Change<T> {
 
 /// A score of both models.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct ScoreComparison {
     /// The signature of the metric.
     pub signature: String,
     /// The scores, their intervals, and their difference.

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use attentive_device::{AttentionInputs, AttentionShape, Buffer, Lengths, Operands};
+use attentive_device::{AttentionInputs, AttentionShape, Buffer, Lengths, QkvOperands};
 use attentive_kernels::attention::Causality;
 
 use super::dropout::mask;
 use super::elementwise::fill;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, ReadIf, Write};
 use crate::queue::{Recording, Uploaded, grid};
 use crate::word::{all_words, words};
@@ -33,8 +33,8 @@ fn source(chunks: usize) -> Cow<'static, str> {
     source.into()
 }
 
-fn kernel(entry: &'static str, shape: AttentionShape) -> Kernel {
-    Kernel { entry, source, variant: shape.d_head.div_ceil(BLOCK) }
+fn kernel(entry: &'static str, shape: AttentionShape) -> GpuKernel {
+    GpuKernel { entry, source, variant: shape.d_head.div_ceil(BLOCK) }
 }
 
 /// One call: its operands and parameters.
@@ -55,11 +55,11 @@ impl<'a> Call<'a> {
     ) -> Self {
         let (width, kv_width) = (shape.query_width(), shape.kv_width());
         let (queries, keys_values, [q_row, first, kv_row]) = match inputs.operands {
-            Operands::Joined(all) => {
+            QkvOperands::Joined(all) => {
                 let joined = shape.joined_width();
                 (all, all, [joined, width, joined])
             }
-            Operands::Apart { queries, keys_values } => (queries, keys_values, [width, 0, 2 * kv_width]),
+            QkvOperands::Apart { queries, keys_values } => (queries, keys_values, [width, 0, 2 * kv_width]),
         };
         check(shape, queries, q_row, keys_values, kv_row);
         let lens = inputs.lengths.map_or(&[][..], Lengths::lens);
@@ -144,12 +144,12 @@ pub(crate) fn attention_backward(
     shape: AttentionShape,
     inputs: AttentionInputs<'_, &Buffer>,
     grad: &Buffer,
-    gradients: Operands<&mut Buffer>,
+    gradients: QkvOperands<&mut Buffer>,
     dbias: Option<&mut Buffer>,
 ) {
     let (of_queries, of_keys_values) = match &gradients {
-        Operands::Joined(all) => (&**all, &**all),
-        Operands::Apart { queries, keys_values } => (&**queries, &**keys_values),
+        QkvOperands::Joined(all) => (&**all, &**all),
+        QkvOperands::Apart { queries, keys_values } => (&**queries, &**keys_values),
     };
     if grad.is_empty() || of_keys_values.is_empty() {
         fill(recording, of_queries, 0.0);

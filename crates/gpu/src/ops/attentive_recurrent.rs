@@ -10,18 +10,18 @@ use attentive_device::{
 use attentive_kernels::recurrent::Direction;
 
 use super::elementwise::fill;
-use super::product::{Matrix, Product};
-use super::recurrent::{Advance, Retreat, Schedule, States, Tapes};
+use super::product::{GpuMatrix, GpuProduct};
+use super::recurrent::{Advance, GpuRecurrentSchedule, GpuRecurrentStates, Retreat, Tapes};
 use super::sums::ColumnSums;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, Write};
 use crate::queue::{Recording, elements, grid};
 use crate::word::words;
 
-const ATTEND: Kernel = Kernel::new("attend", source);
-const BACKWARD: Kernel = Kernel::new("attend_backward", source);
-const KEYS: Kernel = Kernel::new("attend_keys", source);
-const VALUES: Kernel = Kernel::new("attend_values", source);
+const ATTEND: GpuKernel = GpuKernel::new("attend", source);
+const BACKWARD: GpuKernel = GpuKernel::new("attend_backward", source);
+const KEYS: GpuKernel = GpuKernel::new("attend_keys", source);
+const VALUES: GpuKernel = GpuKernel::new("attend_values", source);
 
 fn source(_: usize) -> Cow<'static, str> {
     concat!(
@@ -56,27 +56,32 @@ impl<'a> Layer<'a> {
         Self { call, inputs }
     }
 
-    fn schedule(&self, recording: &mut Recording<'_>) -> Schedule<'a> {
+    fn schedule(&self, recording: &mut Recording<'_>) -> GpuRecurrentSchedule<'a> {
         let Self { call, inputs } = *self;
         let keys = |sequence: usize| match inputs.src_lengths {
             Some(lengths) => lengths.lens()[sequence],
             None => call.src_len,
         };
-        Schedule::new(recording, call.recurrent, keys)
+        GpuRecurrentSchedule::new(recording, call.recurrent, keys)
     }
 
-    fn states(&self, out: &'a Buffer) -> States<'a> {
-        States { all: out, width: self.call.out_cols(), first: 0, initial: self.inputs.recurrence.initial }
+    fn states(&self, out: &'a Buffer) -> GpuRecurrentStates<'a> {
+        GpuRecurrentStates {
+            all: out,
+            width: self.call.out_cols(),
+            first: 0,
+            initial: self.inputs.recurrence.initial,
+        }
     }
 
     /// The projection from h to the query.
-    fn query_weight(&self) -> Matrix<'a> {
-        Matrix::rows(self.inputs.query_weight, self.call.recurrent.d)
+    fn query_weight(&self) -> GpuMatrix<'a> {
+        GpuMatrix::rows(self.inputs.query_weight, self.call.recurrent.d)
     }
 
     /// The projection from the context to the gates.
-    fn context_weight(&self) -> Matrix<'a> {
-        Matrix::rows(self.inputs.context_weight, self.call.d_value)
+    fn context_weight(&self) -> GpuMatrix<'a> {
+        GpuMatrix::rows(self.inputs.context_weight, self.call.d_value)
     }
 
     /// The parameters of the kernels of attention for so many ranks at a step.
@@ -97,8 +102,8 @@ impl<'a> Layer<'a> {
         ]
     }
 
-    fn product<'b>(&self, shape: [usize; 3], left: Matrix<'b>, right: Matrix<'b>) -> Product<'b> {
-        Product::new(shape, left, right, self.call.recurrent.precision)
+    fn product<'b>(&self, shape: [usize; 3], left: GpuMatrix<'b>, right: GpuMatrix<'b>) -> GpuProduct<'b> {
+        GpuProduct::new(shape, left, right, self.call.recurrent.precision)
     }
 }
 
@@ -127,7 +132,7 @@ pub(crate) fn attentive_recurrent(
     for step in schedule.steps() {
         let ranks = schedule.ranks(step);
         let product = layer.product([ranks, call.d_key, d], advance.current(), layer.query_weight().t());
-        product.write(recording, Matrix::rows(&queries, call.d_key));
+        product.write(recording, GpuMatrix::rows(&queries, call.d_key));
         let bindings = [
             Read(&queries),
             Read(inputs.keys),
@@ -140,9 +145,9 @@ pub(crate) fn attentive_recurrent(
         ];
         let parameters = layer.parameters(ranks, step, 0, kept_weights.is_some());
         recording.run(ATTEND, &bindings, &parameters, grid(ranks));
-        let (shape, contexts) = ([ranks, gates, call.d_value], Matrix::rows(&contexts, call.d_value));
+        let (shape, contexts) = ([ranks, gates, call.d_value], GpuMatrix::rows(&contexts, call.d_value));
         let product = layer.product(shape, contexts, layer.context_weight().t());
-        product.write(recording, Matrix::rows(&x, gates));
+        product.write(recording, GpuMatrix::rows(&x, gates));
         advance.step(recording, step, Some(&x));
     }
 }
@@ -184,15 +189,15 @@ pub(crate) fn attentive_recurrent_backward(
         let shape = [call.d_key, recurrent.d, schedule.total()];
         let (dqueries, before) = (attention.dqueries().t(), retreat.tapes.before(recurrent.d));
         let product = layer.product(shape, dqueries, before);
-        product.write(recording, Matrix::rows(query_weight, recurrent.d));
+        product.write(recording, GpuMatrix::rows(query_weight, recurrent.d));
     }
     if let Some(context_weight) = gradients.context_weight {
         // At padding both are zero.
         let shape = [schedule.gates(), call.d_value, recurrent.lengths.positions()];
-        let dx = Matrix::rows(projected, schedule.gates()).t();
-        let contexts = Matrix::rows(result.out, call.out_cols()).skip_columns(schedule.states());
+        let dx = GpuMatrix::rows(projected, schedule.gates()).t();
+        let contexts = GpuMatrix::rows(result.out, call.out_cols()).skip_columns(schedule.states());
         let product = layer.product(shape, dx, contexts);
-        product.write(recording, Matrix::rows(context_weight, call.d_value));
+        product.write(recording, GpuMatrix::rows(context_weight, call.d_value));
     }
     retreat.finish(recording, gradients.recurrence);
 }
@@ -226,7 +231,7 @@ impl<'a> AttentionBackward<'a> {
         let [queries, dqueries] = [(); 2].map(|()| recording.room(total * d_key));
         let (shape, before) = ([total, d_key, recurrent.d], retreat.tapes.before(recurrent.d));
         let product = layer.product(shape, before, layer.query_weight().t());
-        product.write(recording, Matrix::rows(&queries, d_key));
+        product.write(recording, GpuMatrix::rows(&queries, d_key));
         Self {
             layer,
             retreat,
@@ -238,8 +243,8 @@ impl<'a> AttentionBackward<'a> {
         }
     }
 
-    fn dqueries(&self) -> Matrix<'_> {
-        Matrix::rows(&self.dqueries, self.layer.call.d_key)
+    fn dqueries(&self) -> GpuMatrix<'_> {
+        GpuMatrix::rows(&self.dqueries, self.layer.call.d_key)
     }
 
     /// The gradients at a step, once those of the projected inputs are known.
@@ -250,7 +255,7 @@ impl<'a> AttentionBackward<'a> {
         let dx = self.retreat.tapes.inputs().skip_rows(rows.start);
         let shape = [rows.len(), d_value, schedule.gates()];
         let product = layer.product(shape, dx, layer.context_weight());
-        product.write(recording, Matrix::rows(&self.through_gates, d_value));
+        product.write(recording, GpuMatrix::rows(&self.through_gates, d_value));
         let bindings = [
             Read(self.retreat.grad),
             Read(&self.through_gates),

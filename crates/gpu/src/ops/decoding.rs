@@ -4,19 +4,19 @@
 use std::borrow::Cow;
 
 use attentive_device::{
-    Buffer, CachedAttentionCall, CachedScores, Columns, LargestLogits, LikeliestCall, RowPairs,
+    Buffer, CachedAttentionCall, CachedScores, LargestLogits, LikeliestCall, MatrixColumns, RowPairs,
 };
 
 use crate::gpu::Gpu;
-use crate::pipelines::{Kernel, kernels};
+use crate::pipelines::{GpuKernel, kernels};
 use crate::queue::Binding::{Host, Read, ReadIf, Write};
 use crate::queue::{Recording, elements, grid};
 use crate::word::{all_words, words};
 
 kernels!("../wgsl/rows.wgsl": PUT = "put_rows");
 
-const ATTENTION: Kernel = Kernel::new("cached_attention", attention_source);
-const LIKELIEST: Kernel = Kernel::new("likeliest", likeliest_source);
+const ATTENTION: GpuKernel = GpuKernel::new("cached_attention", attention_source);
+const LIKELIEST: GpuKernel = GpuKernel::new("likeliest", likeliest_source);
 
 /// Tokens of a vocabulary at most: their numbers are written as numbers in single precision.
 const TOKENS: usize = 1 << 24;
@@ -32,7 +32,7 @@ fn likeliest_source(_: usize) -> Cow<'static, str> {
 pub(crate) fn put_rows(
     recording: &mut Recording<'_>,
     count: usize,
-    from: Columns<&Buffer>,
+    from: MatrixColumns<&Buffer>,
     pairs: RowPairs<'_>,
     to: &Buffer,
 ) {
@@ -54,7 +54,7 @@ pub(crate) fn cached_attention(
     recording: &mut Recording<'_>,
     call: CachedAttentionCall<'_>,
     scores: CachedScores<&Buffer>,
-    queries: Columns<&Buffer>,
+    queries: MatrixColumns<&Buffer>,
     cache: &Buffer,
     [out, weights]: [&Buffer; 2],
 ) {

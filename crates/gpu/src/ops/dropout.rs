@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-use attentive_device::{Buffer, Dropout};
+use attentive_device::{Buffer, DropoutCall};
 
 use super::elementwise;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Read, ReadIf, Write};
 use crate::queue::{Recording, elements};
 use crate::word::words;
 
-const DROPOUT: Kernel = Kernel::new("dropout", source);
-const DROPOUT_ADD: Kernel = Kernel::new("dropout_add", source);
+const DROPOUT: GpuKernel = GpuKernel::new("dropout", source);
+const DROPOUT_ADD: GpuKernel = GpuKernel::new("dropout_add", source);
 
 fn source(_: usize) -> Cow<'static, str> {
     concat!(include_str!("../wgsl/dropout.wgsl"), include_str!("../wgsl/drop.wgsl")).into()
 }
 
 /// The words of a mask in kernels. Without dropout, everything is kept.
-pub(crate) fn mask(dropout: Option<Dropout>) -> [u32; 7] {
+pub(crate) fn mask(dropout: Option<DropoutCall>) -> [u32; 7] {
     let Some(dropout) = dropout else {
         return words![0u32, 0u32, 0u32, 0u32, 0u32, 0u32, 1.0f32];
     };
@@ -37,7 +37,7 @@ pub(crate) fn mask(dropout: Option<Dropout>) -> [u32; 7] {
 }
 
 /// `x` = dropout(`x`)
-pub(crate) fn dropout(recording: &mut Recording<'_>, dropout: Dropout, x: &Buffer) {
+pub(crate) fn dropout(recording: &mut Recording<'_>, dropout: DropoutCall, x: &Buffer) {
     if x.is_empty() {
         return;
     }
@@ -50,7 +50,7 @@ pub(crate) fn dropout_add(
     recording: &mut Recording<'_>,
     x: &Buffer,
     residual: Option<&Buffer>,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     out: &Buffer,
 ) {
     let Some(dropout) = dropout else {

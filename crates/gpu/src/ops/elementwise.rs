@@ -2,7 +2,7 @@
 
 use attentive_device::Buffer;
 
-use crate::pipelines::{Kernel, kernels};
+use crate::pipelines::{GpuKernel, kernels};
 use crate::queue::Binding::{Read, Write};
 use crate::queue::{Recording, elements};
 use crate::word::words;
@@ -20,7 +20,7 @@ pub(crate) fn scale(recording: &mut Recording<'_>, x: &Buffer, factor: f32) {
     in_place(recording, SCALE, x, factor);
 }
 
-fn in_place(recording: &mut Recording<'_>, kernel: Kernel, x: &Buffer, factor: f32) {
+fn in_place(recording: &mut Recording<'_>, kernel: GpuKernel, x: &Buffer, factor: f32) {
     if !x.is_empty() {
         let parameters = words![x.len(), factor];
         recording.run(kernel, &[Write(x)], &parameters, elements(x.len()));
@@ -57,7 +57,7 @@ pub(crate) fn tanh_backward(recording: &mut Recording<'_>, y: &Buffer, grad: &Bu
     from_one(recording, TANH_BACKWARD, y, grad, 0.0);
 }
 
-fn from_one(recording: &mut Recording<'_>, kernel: Kernel, x: &Buffer, out: &Buffer, factor: f32) {
+fn from_one(recording: &mut Recording<'_>, kernel: GpuKernel, x: &Buffer, out: &Buffer, factor: f32) {
     if !out.is_empty() {
         let parameters = words![out.len(), factor];
         recording.run(kernel, &[Read(x), Write(out)], &parameters, elements(out.len()));

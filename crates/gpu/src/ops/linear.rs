@@ -5,7 +5,7 @@ use attentive_kernels::gemm::Activation;
 
 use super::dropout;
 use super::elementwise;
-use super::product::{Matrix, Product};
+use super::product::{GpuMatrix, GpuProduct};
 use super::sums::ColumnSums;
 use crate::queue::Recording;
 
@@ -21,10 +21,10 @@ pub(crate) fn linear(
     assert_eq!([x.len(), out.len()], [rows * d_in, rows * width], "{call:?}");
     for (number, map) in maps.iter().enumerate() {
         assert_eq!(map.weight.len(), d_out * d_in, "{call:?}");
-        let (x, weight) = (Matrix::rows(x, d_in), Matrix::rows(map.weight, d_in).t());
-        let product = Product::new([rows, d_out, d_in], x, weight, call.precision);
-        let product = Product { activation: call.activation, ..product.with_bias(map.bias) };
-        product.write(recording, Matrix::rows(out, width).skip_columns(number * d_out));
+        let (x, weight) = (GpuMatrix::rows(x, d_in), GpuMatrix::rows(map.weight, d_in).t());
+        let product = GpuProduct::new([rows, d_out, d_in], x, weight, call.precision);
+        let product = GpuProduct { activation: call.activation, ..product.with_bias(map.bias) };
+        product.write(recording, GpuMatrix::rows(out, width).skip_columns(number * d_out));
     }
     if let Some(dropout) = call.dropout {
         dropout::dropout(recording, dropout, out);
@@ -46,21 +46,21 @@ pub(crate) fn linear_backward(
         let factor = call.dropout.map_or(1.0, |dropout| dropout.kept_scale());
         elementwise::mask_relu(recording, kept.out, factor, grad);
     }
-    let part = |number: usize| Matrix::rows(grad, width).skip_columns(number * d_out);
+    let part = |number: usize| GpuMatrix::rows(grad, width).skip_columns(number * d_out);
     if let Some(dx) = dx {
         assert_eq!(kept.weights.len(), gradients.len(), "a weight per layer");
         for (number, weight) in kept.weights.iter().enumerate() {
-            let (shape, weight) = ([rows, d_in, d_out], Matrix::rows(weight, d_in));
-            let product = Product::new(shape, part(number), weight, precision);
+            let (shape, weight) = ([rows, d_in, d_out], GpuMatrix::rows(weight, d_in));
+            let product = GpuProduct::new(shape, part(number), weight, precision);
             let product = product.added_if(number > 0);
-            product.write(recording, Matrix::rows(dx, d_in));
+            product.write(recording, GpuMatrix::rows(dx, d_in));
         }
     }
     for (number, AffineGradients { weight, bias }) in gradients.into_iter().enumerate() {
         if let Some(dweight) = weight {
-            let (shape, x) = ([d_out, d_in, rows], Matrix::rows(kept.x, d_in));
-            let product = Product::new(shape, part(number).t(), x, precision);
-            product.write(recording, Matrix::rows(dweight, d_in));
+            let (shape, x) = ([d_out, d_in, rows], GpuMatrix::rows(kept.x, d_in));
+            let product = GpuProduct::new(shape, part(number).t(), x, precision);
+            product.write(recording, GpuMatrix::rows(dweight, d_in));
         }
         if let Some(dbias) = bias {
             let sums = ColumnSums { rows, columns: d_out, matrix: grad, first: number * d_out, width };

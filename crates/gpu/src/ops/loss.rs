@@ -7,16 +7,16 @@ use attentive_device::{Buffer, Losses, ProjectionGradients, ProjectionInputs, Pr
 use attentive_kernels::cross_entropy::IGNORE;
 
 use super::elementwise::fill;
-use super::product::{Matrix, Product};
+use super::product::{GpuMatrix, GpuProduct};
 use super::rows::{scatter_rows, select_rows};
 use super::sums::ColumnSums;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, Write};
 use crate::queue::{Recording, grid};
 use crate::word::{all_words, words};
 
-const ROW_LOSS: Kernel = Kernel::new("row_loss", source);
-const LOSS_OF_ROWS: Kernel = Kernel::new("loss_of_rows", source);
+const ROW_LOSS: GpuKernel = GpuKernel::new("row_loss", source);
+const LOSS_OF_ROWS: GpuKernel = GpuKernel::new("loss_of_rows", source);
 
 fn source(_: usize) -> Cow<'static, str> {
     concat!(include_str!("../wgsl/reduce.wgsl"), include_str!("../wgsl/loss.wgsl")).into()
@@ -70,9 +70,9 @@ fn block(
     let x = recording.room(n * d_model);
     select_rows(recording, d_model, inputs.x, rows, &x);
     let logits = recording.room(n * vocab);
-    let weight = Matrix::rows(inputs.weight, d_model);
-    let (of_x, of_logits) = (Matrix::rows(&x, d_model), Matrix::rows(&logits, vocab));
-    Product::new([n, vocab, d_model], of_x, weight.t(), precision)
+    let weight = GpuMatrix::rows(inputs.weight, d_model);
+    let (of_x, of_logits) = (GpuMatrix::rows(&x, d_model), GpuMatrix::rows(&logits, vocab));
+    GpuProduct::new([n, vocab, d_model], of_x, weight.t(), precision)
         .with_bias(inputs.bias)
         .write(recording, of_logits);
     let targets = all_words(rows.iter().map(|&row| inputs.targets[row]));
@@ -87,16 +87,16 @@ fn block(
     let bindings = [Read(&losses), Write(loss)];
     recording.run(LOSS_OF_ROWS, &bindings, &parameters, grid(1));
     if let Some(dweight) = gradients.weight {
-        Product::new([vocab, d_model, n], of_logits.t(), of_x, precision)
+        GpuProduct::new([vocab, d_model, n], of_logits.t(), of_x, precision)
             .added()
-            .write(recording, Matrix::rows(dweight, d_model));
+            .write(recording, GpuMatrix::rows(dweight, d_model));
     }
     if let Some(dbias) = gradients.bias {
         let sums = ColumnSums { rows: n, columns: vocab, matrix: &logits, first: 0, width: vocab };
         sums.write(recording, dbias, true);
     }
     if let Some(dx) = gradients.x {
-        let product = Product::new([n, d_model, vocab], of_logits, weight, precision);
+        let product = GpuProduct::new([n, d_model, vocab], of_logits, weight, precision);
         product.write(recording, of_x);
         scatter_rows(recording, d_model, &x, rows, dx);
     }

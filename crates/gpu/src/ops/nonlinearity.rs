@@ -2,7 +2,7 @@
 
 use attentive_device::{ActivationKind, Buffer};
 
-use crate::pipelines::{Kernel, kernels};
+use crate::pipelines::{GpuKernel, kernels};
 use crate::queue::Binding::{Read, Write};
 use crate::queue::{Recording, elements};
 use crate::word::words;
@@ -44,7 +44,7 @@ pub(crate) fn gated_backward(
 
 fn run<const N: usize>(
     recording: &mut Recording<'_>,
-    kernel: Kernel,
+    kernel: GpuKernel,
     f: ActivationKind,
     d: usize,
     inputs: [&Buffer; N],

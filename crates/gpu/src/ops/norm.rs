@@ -8,14 +8,14 @@ use attentive_kernels::norm::NormKind;
 use super::dropout::dropout_add;
 use super::elementwise::fill;
 use super::sums::ColumnSums;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Read, ReadIf, Write};
 use crate::queue::{Recording, grid};
 use crate::word::words;
 
-const NORM: Kernel = Kernel::new("norm", source);
-const BACKWARD: Kernel = Kernel::new("norm_backward", source);
-const COLUMNS: Kernel = Kernel::new("norm_columns", source);
+const NORM: GpuKernel = GpuKernel::new("norm", source);
+const BACKWARD: GpuKernel = GpuKernel::new("norm_backward", source);
+const COLUMNS: GpuKernel = GpuKernel::new("norm_columns", source);
 
 /// Rows whose terms of the gradients of gain and bias are summed first.
 const ROWS: usize = 64;

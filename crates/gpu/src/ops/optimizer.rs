@@ -1,6 +1,6 @@
 //! Steps of optimizers, and what they need to know of the gradients.
 
-use attentive_device::{AdamStep, Buffer, Part, SgdStep, VERDICT, VerdictCall};
+use attentive_device::{AdamStep, Buffer, BufferSliceMut, SgdStep, VERDICT, VerdictCall};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::gpu::Gpu;
@@ -15,7 +15,7 @@ kernels!("../wgsl/check.wgsl": SQUARES = "squares", NON_FINITE = "non_finite", J
 pub(crate) fn adam(
     recording: &mut Recording<'_>,
     step: AdamStep,
-    part: Part<'_>,
+    part: BufferSliceMut<'_>,
     [mean, square]: [&Buffer; 2],
     grad: &Buffer,
     verdict: Option<&Buffer>,
@@ -48,7 +48,7 @@ pub(crate) fn adam(
 pub(crate) fn sgd(
     recording: &mut Recording<'_>,
     step: SgdStep,
-    part: Part<'_>,
+    part: BufferSliceMut<'_>,
     velocity: Option<&Buffer>,
     grad: &Buffer,
     verdict: Option<&Buffer>,

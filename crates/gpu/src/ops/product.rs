@@ -8,14 +8,14 @@ use attentive_kernels::gemm::{Activation, Float};
 
 use crate::bf16;
 use crate::memory::numbers_of;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Read, ReadIf, Weights, Write as Written};
 use crate::queue::Recording;
 use crate::word::words;
 
 /// A matrix in a buffer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matrix<'a> {
+pub(crate) struct GpuMatrix<'a> {
     buffer: &'a Buffer,
     /// The first element.
     first: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Matrix<'a> {
     strides: [usize; 2],
 }
 
-impl<'a> Matrix<'a> {
+impl<'a> GpuMatrix<'a> {
     /// A matrix of rows of this width.
     pub(crate) fn rows(buffer: &'a Buffer, width: usize) -> Self {
         Self { buffer, first: 0, strides: [width, 1] }
@@ -48,10 +48,10 @@ impl<'a> Matrix<'a> {
 
 /// `left` `[m, k]` · `right` `[k, n]`, of which the right one may be stored in bf16
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Product<'a> {
+pub(crate) struct GpuProduct<'a> {
     pub(crate) shape: [usize; 3],
-    pub(crate) left: Matrix<'a>,
-    pub(crate) right: Matrix<'a>,
+    pub(crate) left: GpuMatrix<'a>,
+    pub(crate) right: GpuMatrix<'a>,
     pub(crate) bias: Option<&'a Buffer>,
     pub(crate) activation: Activation,
     /// Added to what is there.
@@ -84,9 +84,14 @@ impl Tile {
     }
 }
 
-impl<'a> Product<'a> {
+impl<'a> GpuProduct<'a> {
     /// The product of `[m, k]` and `[k, n]` for the shape `[m, n, k]`.
-    pub(crate) fn new(shape: [usize; 3], left: Matrix<'a>, right: Matrix<'a>, precision: Float) -> Self {
+    pub(crate) fn new(
+        shape: [usize; 3],
+        left: GpuMatrix<'a>,
+        right: GpuMatrix<'a>,
+        precision: Float,
+    ) -> Self {
         Self {
             shape,
             left,
@@ -111,7 +116,7 @@ impl<'a> Product<'a> {
     }
 
     /// Writes the product to the rows of a matrix that is not transposed.
-    pub(crate) fn write(self, recording: &mut Recording<'_>, out: Matrix<'_>) {
+    pub(crate) fn write(self, recording: &mut Recording<'_>, out: GpuMatrix<'_>) {
         let [m, n, _] = self.shape;
         let tiles = |tile: &Tile| tile.groups(m, n).into_iter().product::<usize>();
         let size = (0..ENOUGH.len()).find(|&size| tiles(&TILES[size]) >= ENOUGH[size]);
@@ -119,12 +124,12 @@ impl<'a> Product<'a> {
     }
 
     /// Writes it in tiles of a size, which does not change the result.
-    fn write_in_tiles(self, recording: &mut Recording<'_>, out: Matrix<'_>, size: usize) {
+    fn write_in_tiles(self, recording: &mut Recording<'_>, out: GpuMatrix<'_>, size: usize) {
         let Self { shape: [m, n, k], left, right, bias, .. } = self;
         if m == 0 || n == 0 {
             return;
         }
-        let kernel = Kernel {
+        let kernel = GpuKernel {
             entry: "product",
             source,
             variant: variant(size, numbers_of(right.buffer), self.precision),

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use attentive_device::{Buffer, Columns, Lengths, PositionRows, Positions, RotaryCall, Turn};
+use attentive_device::{Buffer, Lengths, MatrixColumns, PositionRows, RotaryCall, RowPositions, Turn};
 use attentive_kernels::gemm::Float;
 
 use super::elementwise::fill;
 use crate::bf16;
 use crate::memory::numbers_of;
-use crate::pipelines::{Kernel, kernels};
+use crate::pipelines::{GpuKernel, kernels};
 use crate::queue::Binding::{Host, Read, Weights, Write};
 use crate::queue::{Recording, elements};
 use crate::word::{all_words, words};
@@ -33,8 +33,8 @@ fn embedding_source(variant: usize) -> Cow<'static, str> {
 pub(crate) fn copy_columns(
     recording: &mut Recording<'_>,
     count: usize,
-    from: Columns<&Buffer>,
-    to: Columns<&Buffer>,
+    from: MatrixColumns<&Buffer>,
+    to: MatrixColumns<&Buffer>,
 ) {
     if count == 0 || to.matrix.is_empty() {
         return;
@@ -187,7 +187,7 @@ pub(crate) fn sum_of_each(
 
 fn each(
     recording: &mut Recording<'_>,
-    kernel: Kernel,
+    kernel: GpuKernel,
     from: &Buffer,
     part: Range<usize>,
     to: &Buffer,
@@ -227,7 +227,7 @@ pub(crate) fn mean_rows_backward(
 
 fn means(
     recording: &mut Recording<'_>,
-    kernel: Kernel,
+    kernel: GpuKernel,
     lengths: &Lengths,
     d: usize,
     from: &Buffer,
@@ -264,7 +264,7 @@ pub(crate) fn embedding(
     let rows = recording.upload(&all_words(rows.iter().copied()));
     let bindings = [Weights(table), Host(&ids), Host(&rows), Write(out)];
     let parameters = words![out.len(), d, len, scale, positions.is_some()];
-    let kernel = Kernel {
+    let kernel = GpuKernel {
         entry: "embedding",
         source: embedding_source,
         variant: usize::from(numbers_of(table) == Float::Bf16),
@@ -284,8 +284,8 @@ pub(crate) fn rotary(
         return;
     }
     let (len, each) = match call.positions {
-        Positions::Sequences(len) => (len, &[][..]),
-        Positions::Each(positions) => (0, positions),
+        RowPositions::Sequences(len) => (len, &[][..]),
+        RowPositions::Each(positions) => (0, positions),
     };
     let end = each.iter().max().map_or(len, |last| last + 1);
     let angles = (0..end).flat_map(|position| {

@@ -1,4 +1,4 @@
-use attentive_device::{AttentionInputs, AttentionShape, Device, Lengths, Operands, on};
+use attentive_device::{AttentionInputs, AttentionShape, Device, Lengths, QkvOperands, on};
 use attentive_kernels::attention::{Causality, Scores, scale_of};
 
 use super::*;
@@ -13,7 +13,7 @@ pub(super) struct Case<'a> {
     pub(super) lengths: Option<&'a Lengths>,
     pub(super) causality: Causality,
     pub(super) biased: bool,
-    pub(super) dropout: Option<Dropout>,
+    pub(super) dropout: Option<DropoutCall>,
     pub(super) joined: bool,
 }
 
@@ -30,14 +30,14 @@ impl Case<'_> {
         let [first, second] = [random(1, sizes[0]), random(2, sizes[1])];
         let [mut dfirst, mut dsecond] = sizes.map(room);
         let operands = if self.joined {
-            Operands::Joined(&first)
+            QkvOperands::Joined(&first)
         } else {
-            Operands::Apart { queries: &first, keys_values: &second }
+            QkvOperands::Apart { queries: &first, keys_values: &second }
         };
         let gradients = if self.joined {
-            Operands::Joined(&mut dfirst)
+            QkvOperands::Joined(&mut dfirst)
         } else {
-            Operands::Apart { queries: &mut dfirst, keys_values: &mut dsecond }
+            QkvOperands::Apart { queries: &mut dfirst, keys_values: &mut dsecond }
         };
         let weights = shape.n_heads * shape.tgt_len * shape.src_len;
         let (bias, mut dbias) = (random(3, weights), room(weights));
@@ -112,7 +112,7 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
         all[..real.len()].copy_from_slice(&real);
         let lengths = Lengths::new(vec![len; batch], width);
         let inputs = AttentionInputs {
-            operands: Operands::Joined(&all),
+            operands: QkvOperands::Joined(&all),
             lengths: Some(&lengths),
             scores: Scores::scaled(d / 2, Causality::Causal),
             dropout: None,
@@ -121,7 +121,7 @@ fn a_sentence_alone_has_the_bits_it_has_among_others_with_more_padding() {
             let all = Buffer::from(all.clone());
             let mut out = room(batch * width * d);
             let inputs = AttentionInputs {
-                operands: Operands::Joined(&all),
+                operands: QkvOperands::Joined(&all),
                 scores: Scores::scaled(d / 2, Causality::Causal),
                 lengths: inputs.lengths,
                 dropout: None,

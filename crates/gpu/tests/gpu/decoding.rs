@@ -1,4 +1,4 @@
-use attentive_device::{CachedAttentionCall, CachedScores, Columns, LikeliestCall, SeenBlocks};
+use attentive_device::{CachedAttentionCall, CachedScores, LikeliestCall, MatrixColumns, SeenBlocks};
 
 use attentive_kernels::cached_attention::BLOCK;
 
@@ -11,7 +11,7 @@ pub(super) fn put(
     pairs: &[[usize; 2]],
 ) -> Vec<Buffer> {
     let (x, mut cache) = (random(1, 7 * width), room(40 * count));
-    let from = Columns { matrix: &x, width, first };
+    let from = MatrixColumns { matrix: &x, width, first };
     device.put_rows(count, from, pairs, &mut cache);
     device.put_rows(count, from, &[], &mut cache);
     vec![cache]
@@ -60,7 +60,7 @@ pub(super) fn contexts(
         Kind::ByDistance => CachedScores::Dot { scale: 0.7, by_distance: Some(&table) },
         Kind::Additive => CachedScores::Additive(&v),
     };
-    let queries = Columns { matrix, width: call.n_heads * call.d_head + 3, first: 2 };
+    let queries = MatrixColumns { matrix, width: call.n_heads * call.d_head + 3, first: 2 };
     let mut out = room(call.out_len());
     let mut weights: Buffer = vec![0.0; call.weights_len()].into();
     device.cached_attention(call, scores, queries, &cache, &mut out, &mut weights);

@@ -3,7 +3,7 @@
 use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::Stepper;
 use attentive_kernels::gemm::Float;
-use attentive_model::device_engine::{DeviceEngine, State};
+use attentive_model::device_engine::{DeviceEngine, DeviceState};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::Model;
 use attentive_samples::{decodes, model, rows, variants};
@@ -85,7 +85,7 @@ fn a_row_on_a_gpu_does_not_depend_on_other_rows() {
         engine.admit(&Padded::new(sources, 0), &mut state);
         state
     };
-    let step = |engine: &DeviceEngine, next: &[TokenId], state: &mut State| {
+    let step = |engine: &DeviceEngine, next: &[TokenId], state: &mut DeviceState| {
         rows(engine.logits(engine.step(next, state)))
     };
     let numbers = [Float::F32, Float::Bf16].into_iter().cycle();

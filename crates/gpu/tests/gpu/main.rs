@@ -16,7 +16,7 @@ mod rows;
 
 use std::cell::LazyCell;
 
-use attentive_device::{Buffer, Cpu, Device, Dropout, Failure, current, on};
+use attentive_device::{Buffer, Cpu, Device, DropoutCall, Failure, current, on};
 use attentive_gpu::Gpu;
 use attentive_kernels::gemm::Float;
 use attentive_oracle::PLAIN;
@@ -70,8 +70,8 @@ fn room(len: usize) -> Buffer {
     vec![7.5; len].into()
 }
 
-fn dropout(rate: f32) -> Dropout {
-    Dropout { rate, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 }
+fn dropout(rate: f32) -> DropoutCall {
+    DropoutCall { rate, seed: 1 << 40 | 3, micro_batch: 1 << 33 | 5, site: 7 }
 }
 
 fn values(results: Vec<Buffer>) -> Vec<Vec<f32>> {

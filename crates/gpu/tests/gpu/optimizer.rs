@@ -1,4 +1,4 @@
-use attentive_device::{AdamStep, Buffer, Part, SgdStep, VerdictCall, on};
+use attentive_device::{AdamStep, Buffer, BufferSliceMut, SgdStep, VerdictCall, on};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use super::*;
@@ -71,7 +71,7 @@ pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
             grad_scale: 0.5,
             step,
         };
-        let part = Part { buffer: &mut param, range: 3..n + 3 };
+        let part = BufferSliceMut { buffer: &mut param, range: 3..n + 3 };
         let grad = random(10 + step.step, n);
         let verdict = verdict(device, step.step);
         let moments = [&mut mean, &mut square];
@@ -85,7 +85,7 @@ pub(super) fn sgd(device: &dyn Device, n: usize, momentum: f32) -> Vec<Buffer> {
     let (mut param, mut velocity) = (random(1, n + 5), random(2, n));
     let step = SgdStep { learning_rate: 0.1, momentum, l2: 0.01, grad_scale: 2.0 };
     for number in 0..3 {
-        let part = Part { buffer: &mut param, range: 2..n + 2 };
+        let part = BufferSliceMut { buffer: &mut param, range: 2..n + 2 };
         let velocity = (momentum > 0.0).then_some(&mut velocity);
         let verdict = verdict(device, number);
         let grad = random(10 + number, n);

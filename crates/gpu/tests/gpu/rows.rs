@@ -1,4 +1,4 @@
-use attentive_device::{Columns, PositionRows, Positions, RotaryCall, Turn};
+use attentive_device::{MatrixColumns, PositionRows, RotaryCall, RowPositions, Turn};
 use attentive_kernels::rotary::{RotaryTable, frequencies};
 
 use super::*;
@@ -26,8 +26,8 @@ fn columns() {
         agree(&format!("{count} columns of {from}"), |device| {
             let (x, mut out) = (random(1, rows * from), room(rows * to));
             let first = from - count;
-            let from = Columns { matrix: &x, width: from, first };
-            let to = Columns { matrix: &mut out, width: to, first: 0 };
+            let from = MatrixColumns { matrix: &x, width: from, first };
+            let to = MatrixColumns { matrix: &mut out, width: to, first: 0 };
             device.copy_columns(count, from, to);
             vec![out]
         });
@@ -111,7 +111,7 @@ fn rotations() {
     for (d_head, width, heads) in [(4, 11, 2), (2, 2, 1), (64, 300, 3), (6, 8, 0)] {
         let table = RotaryTable::new(frequencies(1e4, d_head), 40);
         for positions in
-            [Positions::Sequences(2), Positions::Sequences(6), Positions::Each(&[0, 39, 7, 7, 1, 3])]
+            [RowPositions::Sequences(2), RowPositions::Sequences(6), RowPositions::Each(&[0, 39, 7, 7, 1, 3])]
         {
             let call = RotaryCall { table: &table, positions, width, heads };
             agree(&format!("{positions:?}, {width}"), |device| turned(device, call, 6));

@@ -4,45 +4,45 @@ mod phrase;
 mod verb;
 
 use super::PartOfSpeech::{self, Adjective, Adposition, Adverb, Conjunction, Subordinator};
-use super::plan::{Adjunct, Clause, Front, Join, Link, Order, Phrase, Quality, Sentence};
+use super::plan::{Adjunct, Clause, ClausePosition, Front, Join, Link, PhrasePlan, Quality, SentencePlan};
 use super::surface::Surface;
 use super::verbs::Particle;
-use super::words::Slot;
-use phrase::{Role, phrase};
-use verb::VerbGroup;
+use super::words::AdverbialPosition;
+use phrase::{PronounRole, phrase};
+use verb::EnglishVerbGroup;
 
 /// The words of `sentence` and its final punctuation mark.
-pub(super) fn sentence(sentence: &Sentence) -> (Surface, &'static str) {
+pub(super) fn sentence(sentence: &SentencePlan) -> (Surface, &'static str) {
     let mut out = Surface::default();
     let mark = match sentence {
-        Sentence::Statement(main) => {
-            clause(main, Order::Statement, &mut out);
+        SentencePlan::Statement(main) => {
+            clause(main, ClausePosition::Statement, &mut out);
             "."
         }
-        Sentence::Question(main) => {
-            clause(main, Order::Question, &mut out);
+        SentencePlan::Question(main) => {
+            clause(main, ClausePosition::Question, &mut out);
             "?"
         }
-        Sentence::WhoDoes(main) => {
-            clause(main, Order::Statement, &mut out);
+        SentencePlan::WhoDoes(main) => {
+            clause(main, ClausePosition::Statement, &mut out);
             "?"
         }
-        Sentence::Compound(first, join, second) => {
-            clause(first, Order::Statement, &mut out);
+        SentencePlan::Compound(first, join, second) => {
+            clause(first, ClausePosition::Statement, &mut out);
             join_with(*join, &mut out);
             let shared = *join == Join::AndAlso;
-            clause(second, if shared { Order::Shared } else { Order::Statement }, &mut out);
+            clause(second, if shared { ClausePosition::Shared } else { ClausePosition::Statement }, &mut out);
             "."
         }
-        Sentence::Complex(main, link, dependent) => {
-            clause(main, Order::Statement, &mut out);
+        SentencePlan::Complex(main, link, dependent) => {
+            clause(main, ClausePosition::Statement, &mut out);
             subordinate(*link, dependent, &mut out);
             "."
         }
-        Sentence::Fronted(link, dependent, main) => {
+        SentencePlan::Fronted(link, dependent, main) => {
             subordinate(*link, dependent, &mut out);
             out.comma();
-            clause(main, Order::AfterClause, &mut out);
+            clause(main, ClausePosition::AfterClause, &mut out);
             "."
         }
     };
@@ -61,26 +61,26 @@ fn join_with(join: Join, out: &mut Surface) {
 
 fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
     out.push(link.words()[0], Subordinator);
-    clause(dependent, Order::Subordinate, out);
+    clause(dependent, ClausePosition::Subordinate, out);
 }
 
-fn clause(plan: &Clause, order: Order, out: &mut Surface) {
+fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
     match plan.front {
         Front::Subject => {}
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),
         Front::Word([word, _]) => out.push(word, Adverb),
     }
-    let group = VerbGroup::new(plan, order);
-    if order == Order::Question {
+    let group = EnglishVerbGroup::new(plan, order);
+    if order == ClausePosition::Question {
         group.auxiliary(out);
-        phrase(&plan.subject, Role::Subject, out);
+        phrase(&plan.subject, PronounRole::Subject, out);
         if plan.negated {
             out.push("not", PartOfSpeech::Particle);
         }
     } else {
-        if order != Order::Shared {
-            phrase(&plan.subject, Role::Subject, out);
+        if order != ClausePosition::Shared {
+            phrase(&plan.subject, PronounRole::Subject, out);
         }
         group.auxiliary(out);
         if plan.negated {
@@ -89,12 +89,12 @@ fn clause(plan: &Clause, order: Order, out: &mut Surface) {
     }
     let in_front = plan.front == Front::Time;
     let slot = plan.time.filter(|_| !in_front).map(|time| time.slot);
-    if slot == Some(Slot::Middle) {
+    if slot == Some(AdverbialPosition::Middle) {
         time(plan, out);
     }
     group.rest(out);
     complements(plan, out);
-    if slot == Some(Slot::End) {
+    if slot == Some(AdverbialPosition::End) {
         time(plan, out);
     }
 }
@@ -102,14 +102,14 @@ fn clause(plan: &Clause, order: Order, out: &mut Surface) {
 /// Everything between the verbs and the time.
 fn complements(plan: &Clause, out: &mut Surface) {
     let object_here = plan.front != Front::Object;
-    let by_pronoun = object_here && matches!(plan.object, Some(Phrase::Pronoun(_)));
+    let by_pronoun = object_here && matches!(plan.object, Some(PhrasePlan::Pronoun(_)));
     match plan.verb.english.particle {
         Particle::Fixed(particle) => out.push(particle, Adposition),
         Particle::Movable(particle) if !by_pronoun => out.push(particle, Adposition),
         _ => {}
     }
     if let Some(goal) = &plan.goal {
-        phrase(goal, Role::Object, out);
+        phrase(goal, PronounRole::Object, out);
     }
     if object_here {
         object(plan, out);
@@ -123,7 +123,7 @@ fn complements(plan: &Clause, out: &mut Surface) {
         Some(Quality::More([comparative, _], standard)) => {
             out.push(*comparative, Adjective);
             out.push("than", Adposition);
-            phrase(standard, Role::Object, out);
+            phrase(standard, PronounRole::Object, out);
         }
         None => {}
     }
@@ -143,7 +143,7 @@ fn time(plan: &Clause, out: &mut Surface) {
 
 fn object(plan: &Clause, out: &mut Surface) {
     if let Some(object) = &plan.object {
-        phrase(object, Role::Object, out);
+        phrase(object, PronounRole::Object, out);
     }
 }
 
@@ -151,5 +151,5 @@ fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
     for word in adjunct.preposition.english {
         out.push(*word, Adposition);
     }
-    phrase(&adjunct.phrase, Role::Object, out);
+    phrase(&adjunct.phrase, PronounRole::Object, out);
 }

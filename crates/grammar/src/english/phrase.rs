@@ -4,39 +4,39 @@ use super::super::PartOfSpeech::{
     Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral, Particle,
     Pronoun as Personal, ProperNoun,
 };
-use super::super::features::Number;
+use super::super::features::GrammaticalNumber;
 use super::super::nouns::Class;
 use super::super::number;
-use super::super::plan::{Determiner, NounPhrase, Order, Phrase, Pronoun};
+use super::super::plan::{ClausePosition, Determiner, NounPhrase, PhrasePlan, Pronoun};
 use super::super::surface::Surface;
 use super::clause;
 
 /// Grammatical role of a phrase, as far as English pronouns distinguish it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum PronounRole {
     Subject,
     Object,
 }
 
 /// Appends a phrase.
-pub(super) fn phrase(plan: &Phrase, role: Role, out: &mut Surface) {
+pub(super) fn phrase(plan: &PhrasePlan, role: PronounRole, out: &mut Surface) {
     match plan {
-        Phrase::Pronoun(pronoun) => out.push(personal(*pronoun, role), Personal),
-        Phrase::Name(name) => out.push(*name, ProperNoun),
-        Phrase::City([city, _]) => out.push(*city, ProperNoun),
-        Phrase::Noun(plan) => noun_phrase(plan, out),
-        Phrase::Both(both) => {
+        PhrasePlan::Pronoun(pronoun) => out.push(personal(*pronoun, role), Personal),
+        PhrasePlan::Name(name) => out.push(*name, ProperNoun),
+        PhrasePlan::City([city, _]) => out.push(*city, ProperNoun),
+        PhrasePlan::Noun(plan) => noun_phrase(plan, out),
+        PhrasePlan::Both(both) => {
             phrase(&both[0], role, out);
             out.push("and", Conjunction);
             phrase(&both[1], role, out);
         }
-        Phrase::Who if role == Role::Subject => out.push("who", Personal),
-        Phrase::Who => out.push("whom", Personal),
-        Phrase::What => out.push("what", Personal),
-        Phrase::Relative(noun, _) if role == Role::Subject && noun.class == Class::Person => {
+        PhrasePlan::Who if role == PronounRole::Subject => out.push("who", Personal),
+        PhrasePlan::Who => out.push("whom", Personal),
+        PhrasePlan::What => out.push("what", Personal),
+        PhrasePlan::Relative(noun, _) if role == PronounRole::Subject && noun.class == Class::Person => {
             out.push("who", Personal);
         }
-        Phrase::Relative(..) => out.push("that", Personal),
+        PhrasePlan::Relative(..) => out.push("that", Personal),
     }
 }
 
@@ -49,7 +49,7 @@ fn noun_phrase(plan: &NounPhrase, out: &mut Surface) {
         Determiner::A if next.starts_with(['a', 'e', 'i', 'o', 'u']) => out.push("an", Article),
         Determiner::A => out.push("a", Article),
         Determiner::No => out.push("no", Article),
-        Determiner::This if plan.number == Number::Plural => out.push("these", Article),
+        Determiner::This if plan.number == GrammaticalNumber::Plural => out.push("these", Article),
         Determiner::This => out.push("this", Article),
         Determiner::Every => out.push("every", Article),
         Determiner::Which => out.push("which", Article),
@@ -61,7 +61,7 @@ fn noun_phrase(plan: &NounPhrase, out: &mut Surface) {
             }
         }
         Determiner::Of(owner) if owner.is_alive() => {
-            phrase(owner, Role::Object, out);
+            phrase(owner, PronounRole::Object, out);
             out.glue("'s", Particle);
         }
         Determiner::Of(_) => out.push("the", Article),
@@ -74,14 +74,14 @@ fn noun_phrase(plan: &NounPhrase, out: &mut Surface) {
         && !owner.is_alive()
     {
         out.push("of", Adposition);
-        phrase(owner, Role::Object, out);
+        phrase(owner, PronounRole::Object, out);
     }
     if let Some(relative) = &plan.relative {
-        clause(relative, Order::Subordinate, out);
+        clause(relative, ClausePosition::Subordinate, out);
     }
 }
 
-fn personal(pronoun: Pronoun, role: Role) -> &'static str {
+fn personal(pronoun: Pronoun, role: PronounRole) -> &'static str {
     let forms = match pronoun {
         Pronoun::I => ["I", "me"],
         Pronoun::You => ["you", "you"],

@@ -1,10 +1,10 @@
 //! English verb groups: tense, modals, "do", agreement.
 
 use super::super::PartOfSpeech::{self, Auxiliary, Particle as Small, Verb};
-use super::super::features::{Modal, Number, Person, Tense};
-use super::super::plan::{Clause, Order};
+use super::super::features::{GrammaticalNumber, Modal, Person, Tense};
+use super::super::plan::{Clause, ClausePosition};
 use super::super::surface::Surface;
-use super::super::verbs::{EnglishVerb, Frame, Particle};
+use super::super::verbs::{EnglishVerb, Particle, VerbFrame};
 
 const HAVE: EnglishVerb = auxiliary_verb(["have", "has", "had", "had"]);
 const DO: EnglishVerb = auxiliary_verb(["do", "does", "did", "done"]);
@@ -16,16 +16,16 @@ const fn auxiliary_verb([base, third, past, participle]: [&'static str; 4]) -> E
 
 /// The verbs of a clause: the auxiliary, which takes the negation and precedes the subject of a question, and
 /// the rest.
-pub(super) struct VerbGroup {
+pub(super) struct EnglishVerbGroup {
     auxiliary: Option<&'static str>,
     rest: Vec<(&'static str, PartOfSpeech)>,
 }
 
-impl VerbGroup {
+impl EnglishVerbGroup {
     /// The verbs of `plan`.
-    pub(super) fn new(plan: &Clause, order: Order) -> Self {
+    pub(super) fn new(plan: &Clause, order: ClausePosition) -> Self {
         let verb = &plan.verb.english;
-        let is_copula = matches!(plan.verb.frame, Frame::Copula);
+        let is_copula = matches!(plan.verb.frame, VerbFrame::Copula);
         let tag = if is_copula { Auxiliary } else { Verb };
         if let Some(modal) = plan.modal {
             let mut group = match modal_word(modal, plan.tense, plan.negated) {
@@ -48,8 +48,8 @@ impl VerbGroup {
     }
 
     /// A full verb, with "do" where required.
-    fn full(verb: &EnglishVerb, plan: &Clause, order: Order) -> Self {
-        if plan.negated || order == Order::Question {
+    fn full(verb: &EnglishVerb, plan: &Clause, order: ClausePosition) -> Self {
+        if plan.negated || order == ClausePosition::Question {
             Self { auxiliary: Some(finite(&DO, plan)), rest: vec![(verb.base, Verb)] }
         } else {
             Self { auxiliary: None, rest: vec![(finite(verb, plan), Verb)] }
@@ -102,7 +102,7 @@ fn modal_word(modal: Modal, tense: Tense, negated: bool) -> ModalWord {
 fn finite(verb: &EnglishVerb, plan: &Clause) -> &'static str {
     match (plan.tense, plan.subject.agreement()) {
         (Tense::Past, _) => verb.past,
-        (_, (Person::Third, Number::Singular)) => verb.third,
+        (_, (Person::Third, GrammaticalNumber::Singular)) => verb.third,
         _ => verb.base,
     }
 }
@@ -110,9 +110,9 @@ fn finite(verb: &EnglishVerb, plan: &Clause) -> &'static str {
 fn be(plan: &Clause) -> &'static str {
     let past = plan.tense == Tense::Past;
     match plan.subject.agreement() {
-        (Person::First, Number::Singular) if !past => "am",
-        (Person::First | Person::Third, Number::Singular) if past => "was",
-        (Person::Third, Number::Singular) => "is",
+        (Person::First, GrammaticalNumber::Singular) if !past => "am",
+        (Person::First | Person::Third, GrammaticalNumber::Singular) if past => "was",
+        (Person::Third, GrammaticalNumber::Singular) => "is",
         _ if past => "were",
         _ => "are",
     }

@@ -5,23 +5,23 @@ mod phrase;
 mod verb;
 
 use super::PartOfSpeech::{self, Adjective, Adposition, Adverb, Conjunction, Subordinator};
-use super::features::Case;
-use super::plan::{Clause, Front, Join, Link, Order, Phrase, Quality, Sentence};
+use super::features::GrammaticalCase;
+use super::plan::{Clause, ClausePosition, Front, Join, Link, PhrasePlan, Quality, SentencePlan};
 use super::surface::Surface;
-use super::verbs::Frame;
+use super::verbs::VerbFrame;
 use phrase::{phrase, prepositional};
-use verb::VerbGroup;
+use verb::GermanVerbGroup;
 
 /// The words of `sentence`; the final punctuation mark is the same as in the English sentence.
-pub(super) fn sentence(sentence: &Sentence) -> Surface {
+pub(super) fn sentence(sentence: &SentencePlan) -> Surface {
     let mut out = Surface::default();
     match sentence {
-        Sentence::Statement(main) | Sentence::WhoDoes(main) => {
-            clause(main, Order::Statement, &mut out);
+        SentencePlan::Statement(main) | SentencePlan::WhoDoes(main) => {
+            clause(main, ClausePosition::Statement, &mut out);
         }
-        Sentence::Question(main) => clause(main, Order::Question, &mut out),
-        Sentence::Compound(first, join, second) => {
-            clause(first, Order::Statement, &mut out);
+        SentencePlan::Question(main) => clause(main, ClausePosition::Question, &mut out),
+        SentencePlan::Compound(first, join, second) => {
+            clause(first, ClausePosition::Statement, &mut out);
             match join {
                 Join::And | Join::AndAlso => out.push("und", Conjunction),
                 Join::But => {
@@ -31,46 +31,46 @@ pub(super) fn sentence(sentence: &Sentence) -> Surface {
             }
             clause(second, second_order(*join), &mut out);
         }
-        Sentence::Complex(main, link, dependent) => {
-            clause(main, Order::Statement, &mut out);
+        SentencePlan::Complex(main, link, dependent) => {
+            clause(main, ClausePosition::Statement, &mut out);
             out.comma();
             subordinate(*link, dependent, &mut out);
         }
-        Sentence::Fronted(link, dependent, main) => {
+        SentencePlan::Fronted(link, dependent, main) => {
             subordinate(*link, dependent, &mut out);
             out.comma();
-            clause(main, Order::AfterClause, &mut out);
+            clause(main, ClausePosition::AfterClause, &mut out);
         }
     }
     out
 }
 
-fn second_order(join: Join) -> Order {
+fn second_order(join: Join) -> ClausePosition {
     match join {
-        Join::And | Join::But => Order::Statement,
-        Join::AndAlso => Order::Shared,
+        Join::And | Join::But => ClausePosition::Statement,
+        Join::AndAlso => ClausePosition::Shared,
     }
 }
 
 fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
     out.push(link.words()[1], Subordinator);
-    clause(dependent, Order::Subordinate, out);
+    clause(dependent, ClausePosition::Subordinate, out);
 }
 
 /// A clause with the verb in second, first or last position, the middle field in between, and relative
 /// clauses of objects at the end.
-fn clause(plan: &Clause, order: Order, out: &mut Surface) {
-    let group = VerbGroup::new(plan, order);
+fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
+    let group = GermanVerbGroup::new(plan, order);
     match order {
-        Order::Statement | Order::Question | Order::AfterClause => {
-            let opened = order != Order::AfterClause && front(plan, order, out);
+        ClausePosition::Statement | ClausePosition::Question | ClausePosition::AfterClause => {
+            let opened = order != ClausePosition::AfterClause && front(plan, order, out);
             group.finite(out);
             if !(opened && plan.front == Front::Subject) {
                 subject(plan, out);
             }
         }
-        Order::Shared => group.finite(out),
-        Order::Subordinate => {
+        ClausePosition::Shared => group.finite(out),
+        ClausePosition::Subordinate => {
             if plan.front != Front::Subject {
                 front(plan, order, out);
             }
@@ -78,7 +78,7 @@ fn clause(plan: &Clause, order: Order, out: &mut Surface) {
         }
     }
     middle(plan, out);
-    if order == Order::Subordinate {
+    if order == ClausePosition::Subordinate {
         group.final_verbs(out);
     } else {
         group.closing(out);
@@ -89,9 +89,9 @@ fn clause(plan: &Clause, order: Order, out: &mut Surface) {
 }
 
 /// Appends the opening element. Returns whether there is one: yes-no questions have none.
-fn front(plan: &Clause, order: Order, out: &mut Surface) -> bool {
+fn front(plan: &Clause, order: ClausePosition, out: &mut Surface) -> bool {
     match plan.front {
-        Front::Subject if order == Order::Question => return false,
+        Front::Subject if order == ClausePosition::Question => return false,
         Front::Subject => subject(plan, out),
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),
@@ -101,7 +101,7 @@ fn front(plan: &Clause, order: Order, out: &mut Surface) -> bool {
 }
 
 fn subject(plan: &Clause, out: &mut Surface) {
-    phrase(&plan.subject, Case::Nominative, false, out);
+    phrase(&plan.subject, GrammaticalCase::Nominative, false, out);
     relative(&plan.subject, out);
 }
 
@@ -139,20 +139,20 @@ fn middle(plan: &Clause, out: &mut Surface) {
         Some(Quality::More([_, comparative], standard)) => {
             out.push(*comparative, Adjective);
             out.push("als", Adposition);
-            phrase(standard, Case::Nominative, false, out);
+            phrase(standard, GrammaticalCase::Nominative, false, out);
         }
         None => {}
     }
 }
 
 /// Returns true if the phrase precedes the adverbial of time.
-fn is_light(phrase: &Option<Phrase>) -> bool {
-    matches!(phrase, Some(Phrase::Pronoun(_) | Phrase::Name(_)))
+fn is_light(phrase: &Option<PhrasePlan>) -> bool {
+    matches!(phrase, Some(PhrasePlan::Pronoun(_) | PhrasePlan::Name(_)))
 }
 
 /// Returns true if the object carries the negation: "keinen Hund" rather than "einen Hund nicht".
 fn negative_object(plan: &Clause) -> bool {
-    plan.negated && plan.object.as_ref().is_some_and(Phrase::is_indefinite)
+    plan.negated && plan.object.as_ref().is_some_and(PhrasePlan::is_indefinite)
 }
 
 fn time(plan: &Clause, out: &mut Surface) {
@@ -163,24 +163,24 @@ fn time(plan: &Clause, out: &mut Surface) {
 
 fn goal(plan: &Clause, out: &mut Surface) {
     if let Some(goal) = &plan.goal {
-        phrase(goal, Case::Dative, false, out);
+        phrase(goal, GrammaticalCase::Dative, false, out);
     }
 }
 
 fn object(plan: &Clause, out: &mut Surface) {
     let case = match plan.verb.frame {
-        Frame::Dative(_) => Case::Dative,
-        _ => Case::Accusative,
+        VerbFrame::Dative(_) => GrammaticalCase::Dative,
+        _ => GrammaticalCase::Accusative,
     };
     if let Some(object) = &plan.object {
         phrase(object, case, negative_object(plan), out);
     }
 }
 
-fn relative(phrase: &Phrase, out: &mut Surface) {
+fn relative(phrase: &PhrasePlan, out: &mut Surface) {
     if let Some(plan) = phrase.relative() {
         out.comma();
-        clause(plan, Order::Subordinate, out);
+        clause(plan, ClausePosition::Subordinate, out);
         out.comma();
     }
 }

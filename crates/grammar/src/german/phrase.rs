@@ -4,32 +4,32 @@ use super::super::PartOfSpeech::{
     Adjective, Adposition, Adverb, Conjunction, Determiner as Article, Noun, Numeral, Pronoun as Personal,
     ProperNoun,
 };
-use super::super::features::{Case, Number};
+use super::super::features::{GrammaticalCase, GrammaticalNumber};
 use super::super::nouns;
 use super::super::number;
-use super::super::plan::{Adjunct, Determiner, NounPhrase, Phrase, Pronoun};
+use super::super::plan::{Adjunct, Determiner, NounPhrase, PhrasePlan, Pronoun};
 use super::super::surface::Surface;
-use super::endings::{self, Column};
+use super::endings::{self, DeclensionColumn};
 
 /// Appends a phrase without its relative clause; a `negated` indefinite phrase gets "kein".
-pub(super) fn phrase(plan: &Phrase, case: Case, negated: bool, out: &mut Surface) {
+pub(super) fn phrase(plan: &PhrasePlan, case: GrammaticalCase, negated: bool, out: &mut Surface) {
     match plan {
-        Phrase::Pronoun(pronoun) => out.push(personal(*pronoun, case), Personal),
-        Phrase::Name(name) => out.push(*name, ProperNoun),
-        Phrase::City([_, city]) => out.push(*city, ProperNoun),
-        Phrase::Noun(plan) => {
+        PhrasePlan::Pronoun(pronoun) => out.push(personal(*pronoun, case), Personal),
+        PhrasePlan::Name(name) => out.push(*name, ProperNoun),
+        PhrasePlan::City([_, city]) => out.push(*city, ProperNoun),
+        PhrasePlan::Noun(plan) => {
             article(plan, case, negated, out);
             after_article(plan, case, negated, out);
         }
-        Phrase::Both(both) => {
+        PhrasePlan::Both(both) => {
             phrase(&both[0], case, negated, out);
             out.push("und", Conjunction);
             phrase(&both[1], case, negated, out);
         }
-        Phrase::Who => out.push(["wer", "wen", "wem", "wessen"][case as usize], Personal),
-        Phrase::What => out.push("was", Personal),
-        Phrase::Relative(noun, number) => {
-            let column = Column::new(noun.gender, *number);
+        PhrasePlan::Who => out.push(["wer", "wen", "wem", "wessen"][case as usize], Personal),
+        PhrasePlan::What => out.push("was", Personal),
+        PhrasePlan::Relative(noun, number) => {
+            let column = DeclensionColumn::new(noun.gender, *number);
             out.push(endings::relative(case, column), Personal);
         }
     }
@@ -38,10 +38,10 @@ pub(super) fn phrase(plan: &Phrase, case: Case, negated: bool, out: &mut Surface
 /// Appends a preposition and its phrase, contracted where German requires it.
 pub(super) fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
     let preposition = adjunct.preposition;
-    if let Phrase::Noun(plan) = &adjunct.phrase
+    if let PhrasePlan::Noun(plan) = &adjunct.phrase
         && has_definite_article(plan)
     {
-        let column = Column::new(plan.noun.gender, plan.number);
+        let column = DeclensionColumn::new(plan.noun.gender, plan.number);
         let article = endings::definite(preposition.case, column);
         if let Some(contracted) = contraction(preposition.german, article) {
             out.push(contracted, Adposition);
@@ -66,13 +66,13 @@ fn contraction(preposition: &str, article: &str) -> Option<&'static str> {
 fn has_definite_article(plan: &NounPhrase) -> bool {
     match &plan.determiner {
         Determiner::The => true,
-        Determiner::Of(owner) => !matches!(**owner, Phrase::Name(_)),
+        Determiner::Of(owner) => !matches!(**owner, PhrasePlan::Name(_)),
         _ => false,
     }
 }
 
-fn article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
-    let column = Column::new(plan.noun.gender, plan.number);
+fn article(plan: &NounPhrase, case: GrammaticalCase, negated: bool, out: &mut Surface) {
+    let column = DeclensionColumn::new(plan.noun.gender, plan.number);
     let strong = endings::strong(case, column);
     let mixed = endings::mixed(case, column);
     match &plan.determiner {
@@ -87,7 +87,7 @@ fn article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
         Determiner::HowMany => out.extend(&[("wie", Adverb), ("viele", Adjective)]),
         Determiner::My(owner) => out.push(format!("{}{mixed}", possessive(*owner)), Article),
         Determiner::Count(count) => out.push(number::german(*count), Numeral),
-        Determiner::Of(owner) if let Phrase::Name(name) = **owner => {
+        Determiner::Of(owner) if let PhrasePlan::Name(name) = **owner => {
             out.push(format!("{name}s"), ProperNoun);
         }
         Determiner::The | Determiner::Of(_) => out.push(endings::definite(case, column), Article),
@@ -95,8 +95,8 @@ fn article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
 }
 
 /// Adjective, noun and possessor.
-fn after_article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface) {
-    let column = Column::new(plan.noun.gender, plan.number);
+fn after_article(plan: &NounPhrase, case: GrammaticalCase, negated: bool, out: &mut Surface) {
+    let column = DeclensionColumn::new(plan.noun.gender, plan.number);
     if let Some(adjective) = plan.adjective {
         let stem = adjective.german.trim_end_matches('e');
         let shown = article_shows(plan, case, column, negated);
@@ -105,39 +105,41 @@ fn after_article(plan: &NounPhrase, case: Case, negated: bool, out: &mut Surface
     }
     out.push(noun(plan.noun, plan.number, case), Noun);
     if let Determiner::Of(owner) = &plan.determiner
-        && !matches!(**owner, Phrase::Name(_))
+        && !matches!(**owner, PhrasePlan::Name(_))
     {
-        phrase(owner, Case::Genitive, false, out);
+        phrase(owner, GrammaticalCase::Genitive, false, out);
     }
 }
 
 /// Returns true if the article has an ending, so that the adjective's ending is weak.
-fn article_shows(plan: &NounPhrase, case: Case, column: Column, negated: bool) -> bool {
+fn article_shows(plan: &NounPhrase, case: GrammaticalCase, column: DeclensionColumn, negated: bool) -> bool {
     let has_ending = !endings::mixed(case, column).is_empty();
     match &plan.determiner {
         Determiner::Bare => negated && has_ending,
         Determiner::A | Determiner::No | Determiner::My(_) => has_ending,
         Determiner::Count(_) | Determiner::HowMany => false,
-        Determiner::Of(owner) => !matches!(**owner, Phrase::Name(_)),
+        Determiner::Of(owner) => !matches!(**owner, PhrasePlan::Name(_)),
         Determiner::The | Determiner::This | Determiner::Every | Determiner::Which => true,
     }
 }
 
-fn noun(noun: &nouns::Noun, number: Number, case: Case) -> String {
+fn noun(noun: &nouns::Noun, number: GrammaticalNumber, case: GrammaticalCase) -> String {
     match (number, case) {
-        (Number::Singular, Case::Genitive) => noun.german_genitive.to_owned(),
-        (Number::Singular, Case::Accusative | Case::Dative) if noun.is_weak() => {
+        (GrammaticalNumber::Singular, GrammaticalCase::Genitive) => noun.german_genitive.to_owned(),
+        (GrammaticalNumber::Singular, GrammaticalCase::Accusative | GrammaticalCase::Dative)
+            if noun.is_weak() =>
+        {
             noun.german_genitive.to_owned()
         }
-        (Number::Singular, _) => noun.german.to_owned(),
-        (Number::Plural, Case::Dative) if !noun.german_plural.ends_with(['n', 's']) => {
+        (GrammaticalNumber::Singular, _) => noun.german.to_owned(),
+        (GrammaticalNumber::Plural, GrammaticalCase::Dative) if !noun.german_plural.ends_with(['n', 's']) => {
             format!("{}n", noun.german_plural)
         }
-        (Number::Plural, _) => noun.german_plural.to_owned(),
+        (GrammaticalNumber::Plural, _) => noun.german_plural.to_owned(),
     }
 }
 
-fn personal(pronoun: Pronoun, case: Case) -> &'static str {
+fn personal(pronoun: Pronoun, case: GrammaticalCase) -> &'static str {
     let [nominative, accusative, dative] = match pronoun {
         Pronoun::I => ["ich", "mich", "mir"],
         Pronoun::You => ["du", "dich", "dir"],
@@ -147,10 +149,10 @@ fn personal(pronoun: Pronoun, case: Case) -> &'static str {
         Pronoun::They => ["sie", "sie", "ihnen"],
     };
     match case {
-        Case::Nominative => nominative,
-        Case::Accusative => accusative,
-        Case::Dative => dative,
-        Case::Genitive => unreachable!("pronoun possessors are determiners"),
+        GrammaticalCase::Nominative => nominative,
+        GrammaticalCase::Accusative => accusative,
+        GrammaticalCase::Dative => dative,
+        GrammaticalCase::Genitive => unreachable!("pronoun possessors are determiners"),
     }
 }
 

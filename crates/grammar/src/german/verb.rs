@@ -1,24 +1,24 @@
 //! German verb groups: tense, modals, separable prefixes, agreement.
 
 use super::super::PartOfSpeech::{self, Adposition, Auxiliary as Helper, Verb as Main};
-use super::super::features::{Modal, Number, Person, Tense};
-use super::super::plan::{Clause, Order};
+use super::super::features::{GrammaticalNumber, Modal, Person, Tense};
+use super::super::plan::{Clause, ClausePosition};
 use super::super::surface::Surface;
-use super::super::verbs::{Auxiliary, Frame, GermanVerb, HABEN, SEIN};
+use super::super::verbs::{Auxiliary, GermanVerb, HABEN, SEIN, VerbFrame};
 
 /// The verbs of a clause: the finite verb, its prefix, and the verbs at the end.
-pub(super) struct VerbGroup {
+pub(super) struct GermanVerbGroup {
     finite: (String, PartOfSpeech),
     prefix: &'static str,
     tail: Option<(String, PartOfSpeech)>,
 }
 
-impl VerbGroup {
+impl GermanVerbGroup {
     /// The verbs of `plan`.
-    pub(super) fn new(plan: &Clause, order: Order) -> Self {
+    pub(super) fn new(plan: &Clause, order: ClausePosition) -> Self {
         let verb = &plan.verb.german;
         let agreement = plan.subject.agreement();
-        let is_copula = matches!(plan.verb.frame, Frame::Copula);
+        let is_copula = matches!(plan.verb.frame, VerbFrame::Copula);
         let tag = if is_copula { Helper } else { Main };
         if let Some(modal) = plan.modal {
             return Self {
@@ -76,31 +76,31 @@ impl VerbGroup {
 
 /// The German tense. The English simple past becomes the German perfect in questions and with "du", except
 /// for the most frequent verbs, which keep the simple past.
-fn tense(plan: &Clause, order: Order) -> Tense {
-    let spoken = order == Order::Question || plan.subject.agreement().0 == Person::Second;
+fn tense(plan: &Clause, order: ClausePosition) -> Tense {
+    let spoken = order == ClausePosition::Question || plan.subject.agreement().0 == Person::Second;
     let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");
     if plan.tense == Tense::Past && spoken && !keeps_past { Tense::Perfect } else { plan.tense }
 }
 
-fn present(verb: &GermanVerb, (person, number): (Person, Number)) -> &'static str {
+fn present(verb: &GermanVerb, (person, number): (Person, GrammaticalNumber)) -> &'static str {
     match number {
-        Number::Singular => verb.singular[person as usize],
-        Number::Plural => verb.plural,
+        GrammaticalNumber::Singular => verb.singular[person as usize],
+        GrammaticalNumber::Plural => verb.plural,
     }
 }
 
 /// Adds personal endings to the first person of the simple past.
-fn past(first: &str, (person, number): (Person, Number)) -> String {
+fn past(first: &str, (person, number): (Person, GrammaticalNumber)) -> String {
     let ending = match (person, number) {
-        (Person::Second, Number::Singular) => "st",
-        (_, Number::Singular) => "",
-        (_, Number::Plural) if first.ends_with('e') => "n",
-        (_, Number::Plural) => "en",
+        (Person::Second, GrammaticalNumber::Singular) => "st",
+        (_, GrammaticalNumber::Singular) => "",
+        (_, GrammaticalNumber::Plural) if first.ends_with('e') => "n",
+        (_, GrammaticalNumber::Plural) => "en",
     };
     format!("{first}{ending}")
 }
 
-fn modal_form(modal: Modal, tense: Tense, agreement: (Person, Number)) -> String {
+fn modal_form(modal: Modal, tense: Tense, agreement: (Person, GrammaticalNumber)) -> String {
     let (singular, plural, past_form) = match modal {
         Modal::Can => (["kann", "kannst"], "können", "konnte"),
         Modal::Must => (["muss", "musst"], "müssen", "musste"),
@@ -110,18 +110,18 @@ fn modal_form(modal: Modal, tense: Tense, agreement: (Person, Number)) -> String
         Modal::Should => return past("sollte", agreement),
         Modal::Will => {
             return match agreement {
-                (Person::First, Number::Singular) => "werde",
-                (Person::Second, Number::Singular) => "wirst",
-                (Person::Third, Number::Singular) => "wird",
-                (_, Number::Plural) => "werden",
+                (Person::First, GrammaticalNumber::Singular) => "werde",
+                (Person::Second, GrammaticalNumber::Singular) => "wirst",
+                (Person::Third, GrammaticalNumber::Singular) => "wird",
+                (_, GrammaticalNumber::Plural) => "werden",
             }
             .to_owned();
         }
     };
     match (tense, agreement) {
         (Tense::Past, _) => past(past_form, agreement),
-        (_, (Person::Second, Number::Singular)) => singular[1].to_owned(),
-        (_, (_, Number::Singular)) => singular[0].to_owned(),
-        (_, (_, Number::Plural)) => plural.to_owned(),
+        (_, (Person::Second, GrammaticalNumber::Singular)) => singular[1].to_owned(),
+        (_, (_, GrammaticalNumber::Singular)) => singular[0].to_owned(),
+        (_, (_, GrammaticalNumber::Plural)) => plural.to_owned(),
     }
 }

@@ -2,14 +2,14 @@
 
 use super::super::features::{Modal, Tense};
 use super::super::nouns::{CITIES, Class};
-use super::super::plan::{Adjunct, Clause, Front, NounPhrase, Phrase, Quality};
-use super::super::verbs::{BE, Frame, VERBS, Verb};
+use super::super::plan::{Adjunct, Clause, Front, NounPhrase, PhrasePlan, Quality};
+use super::super::verbs::{BE, VERBS, Verb, VerbFrame};
 use super::super::words::{
-    AT_PLACES, AT_SURFACES, COMPANY, FOR, IN_CITY, MANNERS, ONTO_SURFACES, Preposition, Span, TIMES, TO_CITY,
-    TO_PLACES, WAIT_FOR, adjectives_of,
+    AT_PLACES, AT_SURFACES, COMPANY, FOR, IN_CITY, MANNERS, ONTO_SURFACES, Preposition, TIMES, TO_CITY,
+    TO_PLACES, TimeReference, WAIT_FOR, adjectives_of,
 };
 use super::Planner;
-use super::phrase::{Slot, Use};
+use super::phrase::{ClauseSlot, Use};
 
 /// Probability of the verb "be", where possible.
 const COPULA: f64 = 0.13;
@@ -60,7 +60,7 @@ impl Planner<'_> {
     }
 
     /// Draws a bare affirmative clause with this subject.
-    pub(super) fn clause_of(&mut self, mood: Mood, subject: Phrase) -> Clause {
+    pub(super) fn clause_of(&mut self, mood: Mood, subject: PhrasePlan) -> Clause {
         let class = subject.class();
         let verb = self.verb(mood, |verb| verb.subjects.contains(&class));
         let mut clause = Clause::new(verb, subject, mood.tense, mood.modal, false);
@@ -71,7 +71,7 @@ impl Planner<'_> {
     /// Draws a relative clause with `phrase` as its subject or object, and with a verb other than `main`.
     pub(super) fn relative(&mut self, phrase: &NounPhrase, main: &Verb) -> Clause {
         let class = phrase.noun.class;
-        let pronoun = Phrase::Relative(phrase.noun, phrase.number);
+        let pronoun = PhrasePlan::Relative(phrase.noun, phrase.number);
         let other = |verb: &Verb| !std::ptr::eq(verb, main);
         let mood = match self.random.below(4) {
             0 | 1 => Mood::plain(Tense::Present),
@@ -112,31 +112,31 @@ impl Planner<'_> {
     pub(super) fn complete(&mut self, clause: &mut Clause) {
         let negated = clause.negated;
         match clause.verb.frame {
-            Frame::Plain | Frame::That | Frame::Whether => {}
-            Frame::Accusative(classes) => {
-                clause.object = Some(self.object(classes, Slot::Object, clause));
+            VerbFrame::Plain | VerbFrame::That | VerbFrame::Whether => {}
+            VerbFrame::Accusative(classes) => {
+                clause.object = Some(self.object(classes, ClauseSlot::Object, clause));
             }
-            Frame::Dative(classes) => {
-                clause.object = Some(self.object(classes, Slot::Dative, clause));
+            VerbFrame::Dative(classes) => {
+                clause.object = Some(self.object(classes, ClauseSlot::Dative, clause));
             }
-            Frame::Giving(classes) => {
-                clause.goal = Some(self.object(&[Class::Person], Slot::Dative, clause));
-                let theme = Use::new(Slot::Theme, negated);
+            VerbFrame::Giving(classes) => {
+                clause.goal = Some(self.object(&[Class::Person], ClauseSlot::Dative, clause));
+                let theme = Use::new(ClauseSlot::Theme, negated);
                 clause.object = Some(self.noun_of(classes, theme));
             }
-            Frame::WaitFor(classes) => {
-                let phrase = self.object(classes, Slot::Other, clause);
+            VerbFrame::WaitFor(classes) => {
+                let phrase = self.object(classes, ClauseSlot::Other, clause);
                 clause.adjuncts.push(Adjunct { preposition: &WAIT_FOR, phrase });
             }
-            Frame::Motion => self.add_adjunct(clause, TO_PLACES, &[Class::Place]),
-            Frame::Travel => self.add_city(clause, &TO_CITY),
-            Frame::Location(classes) => self.add_location(clause, classes),
-            Frame::Placing => {
-                let object = Use::new(Slot::Theme, negated);
+            VerbFrame::Motion => self.add_adjunct(clause, TO_PLACES, &[Class::Place]),
+            VerbFrame::Travel => self.add_city(clause, &TO_CITY),
+            VerbFrame::Location(classes) => self.add_location(clause, classes),
+            VerbFrame::Placing => {
+                let object = Use::new(ClauseSlot::Theme, negated);
                 clause.object = Some(self.noun_of(&[Class::Text, Class::Thing], object));
                 self.add_adjunct(clause, ONTO_SURFACES, &[Class::Surface]);
             }
-            Frame::Copula => clause.quality = Some(self.quality(&clause.subject)),
+            VerbFrame::Copula => clause.quality = Some(self.quality(&clause.subject)),
         }
     }
 
@@ -144,10 +144,10 @@ impl Planner<'_> {
     /// or frequency, and comparisons take no time at all.
     pub(super) fn add_time(&mut self, clause: &mut Clause, probability: f64) {
         let modal = clause.modal.is_some();
-        let negated = clause.negated || clause.object.as_ref().is_some_and(Phrase::is_none);
-        let fits = |span: Span| match clause.quality {
+        let negated = clause.negated || clause.object.as_ref().is_some_and(PhrasePlan::is_none);
+        let fits = |span: TimeReference| match clause.quality {
             Some(Quality::More(..)) => false,
-            Some(Quality::Plain(_)) if matches!(span, Span::Dated | Span::Habit) => false,
+            Some(Quality::Plain(_)) if matches!(span, TimeReference::Dated | TimeReference::Habit) => false,
             _ => span.fits(clause.tense, modal, negated),
         };
         let fitting: Vec<_> = TIMES.iter().filter(|time| fits(time.span)).collect();
@@ -164,27 +164,27 @@ impl Planner<'_> {
             return;
         }
         match clause.verb.frame {
-            Frame::Plain | Frame::Motion if self.random.chance(MANNER) => {
+            VerbFrame::Plain | VerbFrame::Motion if self.random.chance(MANNER) => {
                 clause.manner = Some(*self.random.choose(MANNERS));
             }
-            Frame::Plain | Frame::Motion | Frame::Travel if self.random.chance(COMPANION) => {
+            VerbFrame::Plain | VerbFrame::Motion | VerbFrame::Travel if self.random.chance(COMPANION) => {
                 self.add_adjunct(clause, COMPANY, &[Class::Person, Class::Animal]);
                 // Company precedes direction.
                 clause.adjuncts.rotate_right(1);
             }
-            Frame::Accusative(classes)
+            VerbFrame::Accusative(classes)
                 if !classes.contains(&Class::Place) && self.random.chance(BENEFICIARY) =>
             {
                 let subject = clause.subject.agreement().0;
-                let phrase = self.living(&[Class::Person], Use::new(Slot::Other, false), subject);
+                let phrase = self.living(&[Class::Person], Use::new(ClauseSlot::Other, false), subject);
                 clause.adjuncts.push(Adjunct { preposition: &FOR, phrase });
                 return;
             }
             _ => {}
         }
         let somewhere = match clause.verb.frame {
-            Frame::Plain => true,
-            Frame::Accusative(_) => clause.object.as_ref().map(Phrase::class) != Some(Class::Place),
+            VerbFrame::Plain => true,
+            VerbFrame::Accusative(_) => clause.object.as_ref().map(PhrasePlan::class) != Some(Class::Place),
             _ => false,
         };
         if somewhere && self.random.chance(PLACE) {
@@ -203,17 +203,17 @@ impl Planner<'_> {
     }
 
     fn add_city(&mut self, clause: &mut Clause, preposition: &'static Preposition) {
-        let phrase = Phrase::City(*self.random.choose(CITIES));
+        let phrase = PhrasePlan::City(*self.random.choose(CITIES));
         clause.adjuncts.push(Adjunct { preposition, phrase });
     }
 
     fn add_adjunct(&mut self, clause: &mut Clause, prepositions: &'static [Preposition], classes: &[Class]) {
         let preposition = self.random.choose(prepositions);
-        let phrase = self.noun_of(classes, Use::new(Slot::Other, clause.negated));
+        let phrase = self.noun_of(classes, Use::new(ClauseSlot::Other, clause.negated));
         clause.adjuncts.push(Adjunct { preposition, phrase });
     }
 
-    fn object(&mut self, classes: &[Class], slot: Slot, clause: &Clause) -> Phrase {
+    fn object(&mut self, classes: &[Class], slot: ClauseSlot, clause: &Clause) -> PhrasePlan {
         let place = Use::new(slot, clause.negated);
         if classes.contains(&Class::Person) && self.random.chance(0.6) {
             self.living(&[Class::Person], place, clause.subject.agreement().0)
@@ -222,12 +222,12 @@ impl Planner<'_> {
         }
     }
 
-    fn quality(&mut self, subject: &Phrase) -> Quality {
+    fn quality(&mut self, subject: &PhrasePlan) -> Quality {
         let adjectives = adjectives_of(subject.class());
         let adjective = *self.random.choose(&adjectives);
         match adjective.comparative {
             Some(forms) if self.random.chance(COMPARISON) => {
-                let standard = Use::new(Slot::Other, false);
+                let standard = Use::new(ClauseSlot::Other, false);
                 Quality::More(forms, self.noun_of(&[subject.class()], standard))
             }
             _ => Quality::Plain(adjective),

@@ -7,10 +7,10 @@ mod question;
 
 use super::features::{Modal, Tense};
 use super::nouns::Class;
-use super::plan::{Clause, Front, Join, Link, Phrase, Sentence};
-use super::verbs::{CLAUSE_VERBS, Frame};
-use super::words::Slot;
-use crate::random::Random;
+use super::plan::{Clause, Front, Join, Link, PhrasePlan, SentencePlan};
+use super::verbs::{CLAUSE_VERBS, VerbFrame};
+use super::words::AdverbialPosition;
+use crate::random::RandomChoices;
 use clause::{Detail, Mood};
 
 /// Probability that a statement opens with its adverbial of time.
@@ -20,26 +20,26 @@ const TIME_IN_COMPLEX: f64 = 0.15;
 
 /// A generator of plans.
 pub(super) struct Planner<'a> {
-    random: Random<'a>,
+    random: RandomChoices<'a>,
 }
 
 impl<'a> Planner<'a> {
     /// A planner that draws from `random`.
-    pub(super) fn new(random: Random<'a>) -> Self {
+    pub(super) fn new(random: RandomChoices<'a>) -> Self {
         Self { random }
     }
 
     /// Draws a sentence; the weights are percentages.
-    pub(super) fn sentence(&mut self) -> Sentence {
+    pub(super) fn sentence(&mut self) -> SentencePlan {
         match self.random.below(100) {
-            0..46 => Sentence::Statement(self.statement()),
-            46..53 => Sentence::Statement(self.with_relative()),
+            0..46 => SentencePlan::Statement(self.statement()),
+            46..53 => SentencePlan::Statement(self.with_relative()),
             53..60 => self.compound(),
             60..68 => self.complex(),
             68..74 => self.reported(),
             74..85 => {
                 let mood = self.mood();
-                Sentence::Question(self.clause(mood, Detail::Full))
+                SentencePlan::Question(self.clause(mood, Detail::Full))
             }
             _ => self.question(),
         }
@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
     }
 
     fn front_time(&mut self, clause: &mut Clause) {
-        let movable = clause.time.is_some_and(|time| time.slot == Slot::End);
+        let movable = clause.time.is_some_and(|time| time.slot == AdverbialPosition::End);
         if movable && self.random.chance(FRONTED_TIME) {
             clause.front = Front::Time;
         }
@@ -70,7 +70,7 @@ impl<'a> Planner<'a> {
                 Some(object) if ends_with_object && self.random.chance(0.7) => object,
                 _ => &mut clause.subject,
             };
-            if let Phrase::Noun(phrase) = target
+            if let PhrasePlan::Noun(phrase) = target
                 && phrase.can_have_relative()
             {
                 phrase.relative = Some(Box::new(self.relative(phrase, clause.verb)));
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn compound(&mut self) -> Sentence {
+    fn compound(&mut self) -> SentencePlan {
         let join = match self.random.below(13) {
             0..4 => Join::And,
             4..8 => Join::But,
@@ -89,7 +89,7 @@ impl<'a> Planner<'a> {
             let mood = self.mood();
             let first = self.dependent(mood);
             let mood = self.mood_like(mood);
-            return Sentence::Compound(first, join, self.dependent(mood));
+            return SentencePlan::Compound(first, join, self.dependent(mood));
         }
         let mood = self.plain_mood();
         let first = loop {
@@ -100,10 +100,10 @@ impl<'a> Planner<'a> {
         };
         let subject = first.subject.clone();
         let second = self.clause_of(mood, subject);
-        Sentence::Compound(first, join, second)
+        SentencePlan::Compound(first, join, second)
     }
 
-    fn complex(&mut self) -> Sentence {
+    fn complex(&mut self) -> SentencePlan {
         let link = *self.random.choose(&[Link::Because, Link::Although, Link::If, Link::While, Link::When]);
         let (main, dependent) = match link {
             Link::When => (Mood::plain(Tense::Past), Mood::plain(Tense::Past)),
@@ -119,26 +119,26 @@ impl<'a> Planner<'a> {
         };
         let (main, dependent) = (self.dependent(main), self.dependent(dependent));
         if self.random.chance(0.4) {
-            Sentence::Fronted(link, dependent, main)
+            SentencePlan::Fronted(link, dependent, main)
         } else {
-            Sentence::Complex(main, link, dependent)
+            SentencePlan::Complex(main, link, dependent)
         }
     }
 
     /// "… knows that …", "… asks whether …".
-    fn reported(&mut self) -> Sentence {
+    fn reported(&mut self) -> SentencePlan {
         let verb = self.random.choose(CLAUSE_VERBS);
         let past = self.random.chance(0.35);
         let mood = Mood::plain(if past { Tense::Past } else { Tense::Present });
-        let negated = matches!(verb.frame, Frame::That) && self.random.chance(0.1);
+        let negated = matches!(verb.frame, VerbFrame::That) && self.random.chance(0.1);
         let subject = self.subject(&[Class::Person], negated);
         let main = Clause::new(verb, subject, mood.tense, mood.modal, negated);
         let link = match verb.frame {
-            Frame::Whether => Link::Whether,
+            VerbFrame::Whether => Link::Whether,
             _ => Link::That,
         };
         let mood = self.mood_like(mood);
-        Sentence::Complex(main, link, self.dependent(mood))
+        SentencePlan::Complex(main, link, self.dependent(mood))
     }
 
     /// Draws a clause of a complex sentence.

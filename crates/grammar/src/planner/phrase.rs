@@ -1,11 +1,11 @@
 //! Draws noun phrases.
 
-use super::super::features::{Number, Person};
+use super::super::features::{GrammaticalNumber, Person};
 use super::super::nouns::{Class, NAMES, Noun, nouns_of};
-use super::super::plan::{Determiner, NounPhrase, Phrase, Pronoun};
+use super::super::plan::{Determiner, NounPhrase, PhrasePlan, Pronoun};
 use super::super::words::adjectives_of;
 use super::Planner;
-use crate::random::Random;
+use crate::random::RandomChoices;
 
 const PLURAL: f64 = 0.3;
 const ADJECTIVE: f64 = 0.25;
@@ -15,7 +15,7 @@ const PLAIN_AFTER_PREPOSITION: f64 = 0.55;
 
 /// Grammatical slot of a phrase in its clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum ClauseSlot {
     Subject,
     /// An accusative object.
     Object,
@@ -30,12 +30,12 @@ pub(super) enum Slot {
 /// A slot in an affirmative or negated clause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
-    slot: Slot,
+    slot: ClauseSlot,
     negated: bool,
 }
 
 impl Use {
-    pub(super) fn new(slot: Slot, negated: bool) -> Self {
+    pub(super) fn new(slot: ClauseSlot, negated: bool) -> Self {
         Self { slot, negated }
     }
 
@@ -43,11 +43,11 @@ impl Use {
     fn allows(self, determiner: &Determiner) -> bool {
         match determiner {
             // "gives her dogs …" is ambiguous.
-            Determiner::Bare => self.slot == Slot::Object,
-            Determiner::No => !self.negated && matches!(self.slot, Slot::Object | Slot::Theme),
+            Determiner::Bare => self.slot == ClauseSlot::Object,
+            Determiner::No => !self.negated && matches!(self.slot, ClauseSlot::Object | ClauseSlot::Theme),
             // Their scope relative to "not" would be ambiguous.
             Determiner::Every | Determiner::Count(_) => !self.negated,
-            Determiner::A => !(self.negated && matches!(self.slot, Slot::Subject | Slot::Other)),
+            Determiner::A => !(self.negated && matches!(self.slot, ClauseSlot::Subject | ClauseSlot::Other)),
             _ => true,
         }
     }
@@ -62,8 +62,8 @@ impl NounPhrase {
 
 impl Planner<'_> {
     /// Draws a subject from the given classes.
-    pub(super) fn subject(&mut self, classes: &[Class], negated: bool) -> Phrase {
-        let place = Use::new(Slot::Subject, negated);
+    pub(super) fn subject(&mut self, classes: &[Class], negated: bool) -> PhrasePlan {
+        let place = Use::new(ClauseSlot::Subject, negated);
         if classes.contains(&Class::Person) && self.random.chance(0.75) {
             self.living(&[Class::Person], place, Person::Third)
         } else {
@@ -73,61 +73,61 @@ impl Planner<'_> {
 
     /// Draws a person as a pronoun, a name or a noun. Avoids a pronoun of the person `other` unless that is
     /// the third person: "I see me" would require a reflexive.
-    pub(super) fn living(&mut self, classes: &[Class], place: Use, other: Person) -> Phrase {
+    pub(super) fn living(&mut self, classes: &[Class], place: Use, other: Person) -> PhrasePlan {
         match self.random.below(100) {
             0..35 => {
                 let pronoun = *self.random.choose(&Pronoun::ALL);
                 let person = pronoun.agreement().0;
                 if person == other && person != Person::Third {
-                    Phrase::Pronoun(Pronoun::They)
+                    PhrasePlan::Pronoun(Pronoun::They)
                 } else {
-                    Phrase::Pronoun(pronoun)
+                    PhrasePlan::Pronoun(pronoun)
                 }
             }
             35..50 => self.name(),
-            50..57 if place.slot == Slot::Subject => Phrase::Both(Box::new(self.pair(classes))),
+            50..57 if place.slot == ClauseSlot::Subject => PhrasePlan::Both(Box::new(self.pair(classes))),
             _ => self.noun_of(classes, place),
         }
     }
 
     /// Draws two different phrases.
-    fn pair(&mut self, classes: &[Class]) -> [Phrase; 2] {
+    fn pair(&mut self, classes: &[Class]) -> [PhrasePlan; 2] {
         loop {
             match [self.simple(classes), self.simple(classes)] {
-                [Phrase::Name(one), Phrase::Name(other)] if one == other => {}
-                [Phrase::Noun(one), Phrase::Noun(other)] if std::ptr::eq(one.noun, other.noun) => {}
+                [PhrasePlan::Name(one), PhrasePlan::Name(other)] if one == other => {}
+                [PhrasePlan::Noun(one), PhrasePlan::Noun(other)] if std::ptr::eq(one.noun, other.noun) => {}
                 pair => return pair,
             }
         }
     }
 
-    fn name(&mut self) -> Phrase {
-        Phrase::Name(NAMES[self.random.below(NAMES.len())])
+    fn name(&mut self) -> PhrasePlan {
+        PhrasePlan::Name(NAMES[self.random.below(NAMES.len())])
     }
 
     /// Draws a name, or a noun with an article.
-    fn simple(&mut self, classes: &[Class]) -> Phrase {
+    fn simple(&mut self, classes: &[Class]) -> PhrasePlan {
         if self.random.chance(0.4) {
             return self.name();
         }
         let determiner = self.owned();
         let noun = *self.random.choose(&nouns_of(classes));
-        Phrase::Noun(NounPhrase {
+        PhrasePlan::Noun(NounPhrase {
             determiner,
             adjective: None,
             noun,
-            number: Number::Singular,
+            number: GrammaticalNumber::Singular,
             relative: None,
         })
     }
 
     /// Draws a noun phrase whose noun has one of the classes.
-    pub(super) fn noun_of(&mut self, classes: &[Class], place: Use) -> Phrase {
+    pub(super) fn noun_of(&mut self, classes: &[Class], place: Use) -> PhrasePlan {
         let noun = *self.random.choose(&nouns_of(classes));
         let plural = !noun.is_mass() && self.random.chance(PLURAL);
-        let number = if plural { Number::Plural } else { Number::Singular };
+        let number = if plural { GrammaticalNumber::Plural } else { GrammaticalNumber::Singular };
         let mut determiner = self.determiner(noun, number);
-        let plain = place.slot == Slot::Other && self.random.chance(PLAIN_AFTER_PREPOSITION);
+        let plain = place.slot == ClauseSlot::Other && self.random.chance(PLAIN_AFTER_PREPOSITION);
         if plain || !place.allows(&determiner) {
             determiner = Determiner::The;
         }
@@ -135,19 +135,19 @@ impl Planner<'_> {
         if self.random.chance(ADJECTIVE) {
             adjective = Some(*self.random.choose(&adjectives_of(noun.class)));
         }
-        Phrase::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
+        PhrasePlan::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
     }
 
-    fn determiner(&mut self, noun: &Noun, number: Number) -> Determiner {
+    fn determiner(&mut self, noun: &Noun, number: GrammaticalNumber) -> Determiner {
         let share = self.random.below(100);
         match (number, noun.is_mass()) {
-            (Number::Singular, true) => match share {
+            (GrammaticalNumber::Singular, true) => match share {
                 0..45 => Determiner::Bare,
                 45..75 => Determiner::The,
                 75..85 => Determiner::This,
                 _ => self.possessive(),
             },
-            (Number::Singular, false) => match share {
+            (GrammaticalNumber::Singular, false) => match share {
                 0..36 => Determiner::The,
                 36..57 => Determiner::A,
                 57..71 => self.possessive(),
@@ -156,7 +156,7 @@ impl Planner<'_> {
                 84..88 => Determiner::No,
                 _ => self.possessor(noun.class),
             },
-            (Number::Plural, _) => match share {
+            (GrammaticalNumber::Plural, _) => match share {
                 0..36 => Determiner::The,
                 36..56 => Determiner::Bare,
                 56..69 => self.possessive(),
@@ -197,18 +197,18 @@ impl Planner<'_> {
         if self.random.chance(ADJECTIVE / 2.0) {
             adjective = Some(*self.random.choose(&adjectives_of(owner)));
         }
-        Determiner::Of(Box::new(Phrase::Noun(NounPhrase {
+        Determiner::Of(Box::new(PhrasePlan::Noun(NounPhrase {
             determiner,
             adjective,
             noun,
-            number: Number::Singular,
+            number: GrammaticalNumber::Singular,
             relative: None,
         })))
     }
 
     /// Draws a count: mostly small, rarely tens or multiples of a hundred, which German writes as one word.
     fn count(&mut self) -> u16 {
-        let below = |random: &mut Random<'_>, bound| random.below(bound) as u16;
+        let below = |random: &mut RandomChoices<'_>, bound| random.below(bound) as u16;
         let number = match self.random.below(20) {
             0..17 => 2 + below(&mut self.random, 19),
             17 | 18 => 21 + below(&mut self.random, 79),

@@ -1,36 +1,36 @@
 //! Draws questions with a question word.
 
-use super::super::features::{Number, Tense};
+use super::super::features::{GrammaticalNumber, Tense};
 use super::super::nouns::{Class, nouns_of};
-use super::super::plan::{Clause, Determiner, Front, NounPhrase, Phrase, Sentence};
-use super::super::verbs::Frame;
+use super::super::plan::{Clause, Determiner, Front, NounPhrase, PhrasePlan, SentencePlan};
+use super::super::verbs::VerbFrame;
 use super::super::words::{QuestionWord, WHEN, WHERE, WHERE_TO, WHY};
 use super::Planner;
 use super::clause::Mood;
 
 impl Planner<'_> {
     /// Draws a question with a question word; the weights are sixteenths.
-    pub(super) fn question(&mut self) -> Sentence {
+    pub(super) fn question(&mut self) -> SentencePlan {
         let mood = self.mood();
         match self.random.below(16) {
             0 | 1 => {
-                let mut clause = self.clause_of(mood, Phrase::Who);
+                let mut clause = self.clause_of(mood, PhrasePlan::Who);
                 self.add_time(&mut clause, 0.3);
-                Sentence::WhoDoes(clause)
+                SentencePlan::WhoDoes(clause)
             }
-            2..5 => Sentence::Question(self.whom_or_what(mood)),
-            5..9 => Sentence::Question(self.which_or_how_many(mood)),
-            9..12 => Sentence::Question(self.place(mood)),
-            12 | 13 => Sentence::Question(self.circumstance(mood, WHEN)),
-            _ => Sentence::Question(self.circumstance(mood, WHY)),
+            2..5 => SentencePlan::Question(self.whom_or_what(mood)),
+            5..9 => SentencePlan::Question(self.which_or_how_many(mood)),
+            9..12 => SentencePlan::Question(self.place(mood)),
+            12 | 13 => SentencePlan::Question(self.circumstance(mood, WHEN)),
+            _ => SentencePlan::Question(self.circumstance(mood, WHY)),
         }
     }
 
     fn whom_or_what(&mut self, mood: Mood) -> Clause {
         self.object_question(mood, |planner, frame, classes| {
             let people = classes.contains(&Class::Person);
-            let things = matches!(frame, Frame::Accusative(_)) && classes != [Class::Person];
-            if people && (!things || planner.random.chance(0.5)) { Phrase::Who } else { Phrase::What }
+            let things = matches!(frame, VerbFrame::Accusative(_)) && classes != [Class::Person];
+            if people && (!things || planner.random.chance(0.5)) { PhrasePlan::Who } else { PhrasePlan::What }
         })
     }
 
@@ -40,15 +40,15 @@ impl Planner<'_> {
             nouns.retain(|noun| !noun.is_mass());
             // All drinks are mass nouns, so the question word is "what".
             if nouns.is_empty() {
-                return Phrase::What;
+                return PhrasePlan::What;
             }
             let (determiner, number) = match planner.random.below(4) {
-                0 => (Determiner::Which, Number::Singular),
-                1 => (Determiner::Which, Number::Plural),
-                _ => (Determiner::HowMany, Number::Plural),
+                0 => (Determiner::Which, GrammaticalNumber::Singular),
+                1 => (Determiner::Which, GrammaticalNumber::Plural),
+                _ => (Determiner::HowMany, GrammaticalNumber::Plural),
             };
             let noun = nouns[planner.random.below(nouns.len())];
-            Phrase::Noun(NounPhrase { determiner, adjective: None, noun, number, relative: None })
+            PhrasePlan::Noun(NounPhrase { determiner, adjective: None, noun, number, relative: None })
         })
     }
 
@@ -57,7 +57,7 @@ impl Planner<'_> {
     fn object_question(
         &mut self,
         mood: Mood,
-        ask: impl FnOnce(&mut Self, &Frame, &[Class]) -> Phrase,
+        ask: impl FnOnce(&mut Self, &VerbFrame, &[Class]) -> PhrasePlan,
     ) -> Clause {
         let verb = self.verb(mood, |verb| verb.frame.object_classes().is_some());
         let subject = self.subject(verb.subjects, false);
@@ -71,14 +71,14 @@ impl Planner<'_> {
     /// Draws a "where" question about a place or, for verbs of motion, a direction.
     fn place(&mut self, mood: Mood) -> Clause {
         let verb = self.verb(mood, |verb| match verb.frame {
-            Frame::Plain | Frame::Motion | Frame::Travel | Frame::Location(_) => true,
-            Frame::Accusative(classes) => !classes.contains(&Class::Place),
+            VerbFrame::Plain | VerbFrame::Motion | VerbFrame::Travel | VerbFrame::Location(_) => true,
+            VerbFrame::Accusative(classes) => !classes.contains(&Class::Place),
             _ => false,
         });
         let subject = self.subject(verb.subjects, false);
         let mut clause = Clause::new(verb, subject, mood.tense, mood.modal, false);
         let word = match verb.frame {
-            Frame::Motion | Frame::Travel => WHERE_TO,
+            VerbFrame::Motion | VerbFrame::Travel => WHERE_TO,
             _ => WHERE,
         };
         if verb.frame.object_classes().is_some() {
@@ -95,7 +95,7 @@ impl Planner<'_> {
             Tense::Perfect => Mood::plain(Tense::Past),
             _ => mood,
         };
-        let verb = self.verb(mood, |verb| !matches!(verb.frame, Frame::Copula));
+        let verb = self.verb(mood, |verb| !matches!(verb.frame, VerbFrame::Copula));
         let subject = self.subject(verb.subjects, false);
         let mut clause = Clause::new(verb, subject, mood.tense, mood.modal, false);
         self.complete(&mut clause);

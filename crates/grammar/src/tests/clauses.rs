@@ -26,7 +26,7 @@ fn separable_verbs() {
         "Die Tante hat die Lampe eingeschaltet.",
     );
     check(
-        Sentence::Complex(
+        SentencePlan::Complex(
             clause(np(The, "child"), "aufstehen", Present),
             Link::Because,
             acting(pronoun(Pronoun::She), "zumachen", Present, np(The, "windows")),
@@ -68,7 +68,7 @@ fn places_directions_and_contractions() {
         "Die Katzen sitzen unter einem Bett.",
     );
     says(
-        with(clause(Phrase::Name("Paul"), "reisen", Perfect), &TO_CITY, Phrase::City(CITIES[3])),
+        with(clause(PhrasePlan::Name("Paul"), "reisen", Perfect), &TO_CITY, PhrasePlan::City(CITIES[3])),
         "Paul has travelled to Munich.",
         "Paul ist nach München gereist.",
     );

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use crate::{ClauseType, Pair, Side, draw};
+use crate::{ClauseType, Pair, TaggedSentence, draw};
 
 /// Pairs drawn with SplitMix64.
 fn pairs(seed: u64, n: usize) -> Vec<Pair> {
@@ -14,7 +14,7 @@ fn pairs(seed: u64, n: usize) -> Vec<Pair> {
     (0..n).map(|_| draw(&mut next)).collect()
 }
 
-fn has(side: &Side, words: &[&str]) -> bool {
+fn has(side: &TaggedSentence, words: &[&str]) -> bool {
     side.tokens.iter().any(|token| words.contains(&token.to_lowercase().as_str()))
 }
 

@@ -27,13 +27,13 @@ const CLASSES: &[Class] = &[
     Class::Place,
 ];
 
-fn noun(form: &str) -> (&'static Noun, Number) {
+fn noun(form: &str) -> (&'static Noun, GrammaticalNumber) {
     let noun = nouns_of(CLASSES)
         .into_iter()
         .find(|noun| noun.english.contains(&form))
         .unwrap_or_else(|| panic!("no noun {form:?}"));
     let plural = noun.english[1] == form;
-    (noun, if plural { Number::Plural } else { Number::Singular })
+    (noun, if plural { GrammaticalNumber::Plural } else { GrammaticalNumber::Singular })
 }
 
 fn quality(english: &str) -> &'static Adjective {
@@ -45,13 +45,13 @@ fn quality(english: &str) -> &'static Adjective {
 }
 
 /// A noun phrase: "old dogs" with its determiner.
-fn np(determiner: Determiner, words: &str) -> Phrase {
+fn np(determiner: Determiner, words: &str) -> PhrasePlan {
     let (adjective, form) = match words.split_once(' ') {
         Some((adjective, form)) => (Some(quality(adjective)), form),
         None => (None, words),
     };
     let (noun, number) = noun(form);
-    Phrase::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
+    PhrasePlan::Noun(NounPhrase { determiner, adjective, noun, number, relative: None })
 }
 
 fn of(determiner: Determiner, words: &str) -> Determiner {
@@ -68,16 +68,16 @@ fn verb(infinitive: &str) -> &'static Verb {
         .unwrap_or_else(|| panic!("no verb {infinitive:?}"))
 }
 
-fn clause(subject: Phrase, infinitive: &str, tense: Tense) -> Clause {
+fn clause(subject: PhrasePlan, infinitive: &str, tense: Tense) -> Clause {
     Clause::new(verb(infinitive), subject, tense, None, false)
 }
 
 /// A clause with an object.
-fn acting(subject: Phrase, infinitive: &str, tense: Tense, object: Phrase) -> Clause {
+fn acting(subject: PhrasePlan, infinitive: &str, tense: Tense, object: PhrasePlan) -> Clause {
     Clause { object: Some(object), ..clause(subject, infinitive, tense) }
 }
 
-fn with(clause: Clause, preposition: &'static Preposition, phrase: Phrase) -> Clause {
+fn with(clause: Clause, preposition: &'static Preposition, phrase: PhrasePlan) -> Clause {
     Clause { adjuncts: vec![Adjunct { preposition, phrase }], ..clause }
 }
 
@@ -98,21 +98,21 @@ fn asking(clause: Clause, front: Front) -> Clause {
     Clause { front, ..clause }
 }
 
-fn related(phrase: Phrase, relative: impl FnOnce(Phrase) -> Clause) -> Phrase {
-    let Phrase::Noun(mut phrase) = phrase else {
+fn related(phrase: PhrasePlan, relative: impl FnOnce(PhrasePlan) -> Clause) -> PhrasePlan {
+    let PhrasePlan::Noun(mut phrase) = phrase else {
         panic!("only nouns have relative clauses");
     };
-    let pronoun = Phrase::Relative(phrase.noun, phrase.number);
+    let pronoun = PhrasePlan::Relative(phrase.noun, phrase.number);
     phrase.relative = Some(Box::new(relative(pronoun)));
-    Phrase::Noun(phrase)
+    PhrasePlan::Noun(phrase)
 }
 
-fn pronoun(pronoun: Pronoun) -> Phrase {
-    Phrase::Pronoun(pronoun)
+fn pronoun(pronoun: Pronoun) -> PhrasePlan {
+    PhrasePlan::Pronoun(pronoun)
 }
 
 #[track_caller]
-fn check(sentence: Sentence, english: &str, german: &str) {
+fn check(sentence: SentencePlan, english: &str, german: &str) {
     let pair = realise(&sentence);
     assert_eq!(pair.english.text, english);
     assert_eq!(pair.german.text, german);
@@ -120,10 +120,10 @@ fn check(sentence: Sentence, english: &str, german: &str) {
 
 #[track_caller]
 fn says(clause: Clause, english: &str, german: &str) {
-    check(Sentence::Statement(clause), english, german);
+    check(SentencePlan::Statement(clause), english, german);
 }
 
 #[track_caller]
 fn asks(clause: Clause, english: &str, german: &str) {
-    check(Sentence::Question(clause), english, german);
+    check(SentencePlan::Question(clause), english, german);
 }

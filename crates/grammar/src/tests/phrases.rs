@@ -49,7 +49,7 @@ fn possession() {
     );
     says(
         acting(
-            np(Of(Box::new(Phrase::Name("Anna"))), "big cat"),
+            np(Of(Box::new(PhrasePlan::Name("Anna"))), "big cat"),
             "sehen",
             Present,
             np(of(My(Pronoun::She), "student"), "hat"),

@@ -24,7 +24,7 @@ fn the_verb_is_second_in_main_clauses() {
         "Nächste Woche werde ich dich einladen.",
     );
     check(
-        Sentence::Fronted(
+        SentencePlan::Fronted(
             Link::Although,
             Clause {
                 quality: Some(Quality::Plain(quality("tired"))),
@@ -40,7 +40,7 @@ fn the_verb_is_second_in_main_clauses() {
 #[test]
 fn the_verb_is_last_in_subordinate_clauses() {
     check(
-        Sentence::Complex(
+        SentencePlan::Complex(
             clause(np(The, "woman"), "wissen", Present),
             Link::That,
             acting(np(The, "student"), "lesen", Perfect, np(The, "letter")),
@@ -49,8 +49,8 @@ fn the_verb_is_last_in_subordinate_clauses() {
         "Die Frau weiß, dass der Student den Brief gelesen hat.",
     );
     check(
-        Sentence::Complex(
-            clause(Phrase::Name("Tom"), "fragen", Past),
+        SentencePlan::Complex(
+            clause(PhrasePlan::Name("Tom"), "fragen", Past),
             Link::Whether,
             modal(clause(pronoun(Pronoun::We), "singen", Past), Modal::Can),
         ),
@@ -58,7 +58,7 @@ fn the_verb_is_last_in_subordinate_clauses() {
         "Tom fragte, ob wir singen konnten.",
     );
     check(
-        Sentence::Fronted(
+        SentencePlan::Fronted(
             Link::When,
             clause(pronoun(Pronoun::I), "ankommen", Past),
             clause(np(The, "birds"), "schlafen", Past),
@@ -73,7 +73,7 @@ fn relative_clauses() {
     says(
         acting(
             related(np(The, "woman"), |who| {
-                with(clause(who, "wohnen", Present), &IN_CITY, Phrase::City(CITIES[2]))
+                with(clause(who, "wohnen", Present), &IN_CITY, PhrasePlan::City(CITIES[2]))
             }),
             "lieben",
             Present,
@@ -89,7 +89,7 @@ fn relative_clauses() {
             Past,
             related(np(The, "girls"), |that| Clause {
                 front: Front::Object,
-                ..acting(Phrase::Name("Jan"), "danken", Present, that)
+                ..acting(PhrasePlan::Name("Jan"), "danken", Present, that)
             }),
         ),
         "They called the girls that Jan thanks.",
@@ -101,12 +101,12 @@ fn relative_clauses() {
 fn coordination() {
     let opens = || acting(np(The, "boy"), "aufmachen", Present, np(The, "window"));
     check(
-        Sentence::Compound(opens(), Join::But, clause(pronoun(Pronoun::I), "schlafen", Present)),
+        SentencePlan::Compound(opens(), Join::But, clause(pronoun(Pronoun::I), "schlafen", Present)),
         "The boy opens the window, but I sleep.",
         "Der Junge macht das Fenster auf, aber ich schlafe.",
     );
     check(
-        Sentence::Compound(
+        SentencePlan::Compound(
             opens(),
             Join::AndAlso,
             with(clause(np(The, "boy"), "gehen", Present), &TO_PLACES[3], np(The, "house")),
@@ -114,7 +114,7 @@ fn coordination() {
         "The boy opens the window and goes out of the house.",
         "Der Junge macht das Fenster auf und geht aus dem Haus.",
     );
-    let both = Phrase::Both(Box::new([Phrase::Name("Lena"), np(The, "dog")]));
+    let both = PhrasePlan::Both(Box::new([PhrasePlan::Name("Lena"), np(The, "dog")]));
     says(clause(both, "spielen", Past), "Lena and the dog played.", "Lena und der Hund spielten.");
 }
 
@@ -133,7 +133,7 @@ fn questions() {
         "Wie viele Eier hat der Mann gekauft?",
     );
     asks(
-        asking(acting(pronoun(Pronoun::You), "helfen", Present, Phrase::Who), Front::Object),
+        asking(acting(pronoun(Pronoun::You), "helfen", Present, PhrasePlan::Who), Front::Object),
         "Whom do you help?",
         "Wem hilfst du?",
     );
@@ -143,7 +143,7 @@ fn questions() {
         "Wohin laufen die Kinder?",
     );
     check(
-        Sentence::WhoDoes(acting(Phrase::Who, "einladen", Present, pronoun(Pronoun::We))),
+        SentencePlan::WhoDoes(acting(PhrasePlan::Who, "einladen", Present, pronoun(Pronoun::We))),
         "Who invites us?",
         "Wer lädt uns ein?",
     );

@@ -10,17 +10,17 @@ use attentive_config::{
 };
 use serde_json::json;
 
-use super::export::{self, Equal};
+use super::export::{self, HfModel};
 use super::{Described, activation};
-use crate::export::{Differences, NoEqual};
-use crate::keys::Keys;
-use crate::recipe::{Names, Sinusoids, Source::Same, Unused, names};
+use crate::export::{ExportProblem, UnsupportedFeatures};
+use crate::keys::UnreadKeys;
+use crate::recipe::{NameMapping, SinusoidTable, SourcePattern::Same, Unused, names};
 use crate::tensors::Tensors;
 
 /// The bias of the output. No other tensor's name begins like this.
 const FINAL_BIAS: &str = "final_logits_bias";
 
-const NAMES: Names = names! {
+const NAMES: NameMapping = names! {
     "src.embedding" => Same("shared"),
     "head.bias" => Same(FINAL_BIAS),
     "src.positions.learned" => Same("encoder.embed_positions.weight"),
@@ -53,7 +53,7 @@ const NAMES: Names = names! {
 };
 
 /// The names of a model with a separate embedding for each side.
-const SEPARATE: Names = names! {
+const SEPARATE: NameMapping = names! {
     "src.embedding" => Same("encoder.embed_tokens"),
     "tgt.embedding" => Same("decoder.embed_tokens"),
 };
@@ -70,7 +70,7 @@ const IGNORED: &[&str] = &[
 
 /// Describes the features that these kinds of models have in common.
 fn common(
-    keys: &mut Keys,
+    keys: &mut UnreadKeys,
     tensors: &Tensors,
     default_activation: &str,
     output: OutputConfig,
@@ -115,7 +115,7 @@ fn common(
 }
 
 /// BART (Lewis et al. 2020).
-pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn bart(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     keys.only("static_position_embeddings", false)?;
     keys.only("do_blenderbot_90_layernorm", false)?;
     let output = OutputConfig {
@@ -132,7 +132,7 @@ pub(super) fn bart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// mBART (Liu et al. 2020): norms before each sublayer.
-pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn mbart(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     let mut described = bart(keys, tensors)?;
     described.model.norm_position = NormPosition::Pre;
     Ok(described)
@@ -140,7 +140,7 @@ pub(super) fn mbart(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 
 /// M2M-100 (Fan et al. 2021) and NLLB: norms before each sublayer, and a table of sinusoids, in which
 /// position 0 follows the row of the padding.
-pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn m2m_100(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["static_position_embeddings"]);
     let scale_embeddings = keys.or("scale_embedding", true)?;
     let attention_dropout = keys.or("attention_dropout", 0.1)?;
@@ -152,7 +152,7 @@ pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
     model.norm_position = NormPosition::Pre;
     model.positions = Positions::Learned;
     model.position_offset = padding + 1;
-    described.positions = Some(Sinusoids { padding });
+    described.positions = Some(SinusoidTable { padding });
     described.unused.extend([
         Unused::Ignored("encoder.embed_positions.weights"),
         Unused::Ignored("decoder.embed_positions.weights"),
@@ -161,7 +161,7 @@ pub(super) fn m2m_100(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// MarianMT (Junczys-Dowmunt et al. 2018), such as the models of OPUS-MT.
-pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn marian(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     let is_shared = keys.or("share_encoder_decoder_embeddings", true)?;
     keys.only("static_position_embeddings", true)?;
     let output = OutputConfig {
@@ -192,10 +192,10 @@ pub(super) fn marian(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// Refuses a model that MarianMT cannot represent.
-pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), NoEqual> {
+pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), ExportProblem> {
     let sinusoidal =
         matches!(model.positions, Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated);
-    let mut differences = Differences::of(model);
+    let mut differences = UnsupportedFeatures::of(model);
     differences.unless(
         translator.decoder.decoder_mixing == MixingKind::Attention,
         "`model.decoder_mixing` is not `attention`",
@@ -214,12 +214,12 @@ pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), 
 }
 
 /// Converts a model to MarianMT.
-pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<Equal> {
+pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<HfModel> {
     let model = &loaded.config.model;
-    check(model, translator).map_err(NoEqual::into_error)?;
+    check(model, translator).map_err(ExportProblem::into_error)?;
     let vocab = export::vocab(&loaded.architecture);
     let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
-    Ok(Equal {
+    Ok(HfModel {
         kind: "MarianMT",
         config: json!({
             "model_type": "marian",

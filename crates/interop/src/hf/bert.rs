@@ -6,15 +6,15 @@ use attentive_architecture::{LabelLayer, Pooling, Positions};
 use attentive_base::error::Result;
 use attentive_config::{EncoderConfig, FamilyConfig, ModelConfig, OutputConfig};
 
-use super::labels::{Head, names_of_labels};
-use super::sentences::Sentences;
+use super::labels::{EncoderHead, names_of_labels};
+use super::sentences::SentencePooling;
 use super::{Described, activation, tied_or_not};
-use crate::keys::Keys;
-use crate::recipe::Source::{Plus, Same};
-use crate::recipe::{Names, Unused, names};
+use crate::keys::UnreadKeys;
+use crate::recipe::SourcePattern::{Plus, Same};
+use crate::recipe::{NameMapping, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = names! {
+pub(super) const NAMES: NameMapping = names! {
     "src.embedding" => Same("embeddings.word_embeddings"),
     // All positions of a single text have type 0.
     "src.positions.learned" => Plus("embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"),
@@ -33,10 +33,10 @@ pub(super) const NAMES: Names = names! {
     "head.bias" => Same("cls.predictions.bias"),
 };
 
-pub(super) const TEXTS: Names = names_of_labels!("classifier", "pooler.dense");
-pub(super) const WORDS: Names = names_of_labels!("classifier");
+pub(super) const TEXTS: NameMapping = names_of_labels!("classifier", "pooler.dense");
+pub(super) const WORDS: NameMapping = names_of_labels!("classifier");
 
-pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&[
         "directionality",
         "pooler_fc_size",
@@ -48,8 +48,8 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     ]);
     keys.only("position_embedding_type", "absolute")?;
     let tied = keys.or("tie_word_embeddings", true)?;
-    let head = Head::of(keys, dir, tensors, "cls.predictions.bias")?;
-    let shape = Shape {
+    let head = EncoderHead::of(keys, dir, tensors, "cls.predictions.bias")?;
+    let shape = BertVariant {
         n_encoder_layers: keys.required("num_hidden_layers")?,
         max_len: keys.required("max_position_embeddings")?,
         tied,
@@ -64,13 +64,13 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         Unused::Ignored("cls.seq_relationship.weight"),
         Unused::Ignored("cls.seq_relationship.bias"),
     ];
-    if head != Head::Masked {
+    if head != EncoderHead::Masked {
         unused.push(Unused::Under("cls."));
     }
-    if head == Head::Masked {
+    if head == EncoderHead::Masked {
         unused.push(Unused::CopyOf("cls.predictions.decoder.bias", "cls.predictions.bias"));
     }
-    if head == Head::Masked && tied {
+    if head == EncoderHead::Masked && tied {
         unused.push(Unused::CopyOf("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"));
     }
     let described =
@@ -80,7 +80,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
 
 /// Returns `model` with the sizes, the activation and the norm, whose keys BERT and its relatives have in
 /// common.
-pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> {
+pub(super) fn sizes(keys: &mut UnreadKeys, model: ModelConfig) -> Result<ModelConfig> {
     Ok(ModelConfig {
         d_model: keys.required("hidden_size")?,
         d_ff: keys.required("intermediate_size")?,
@@ -94,7 +94,7 @@ pub(super) fn sizes(keys: &mut Keys, model: ModelConfig) -> Result<ModelConfig> 
 }
 
 /// What encoders with the same head differ in.
-pub(super) struct Shape {
+pub(super) struct BertVariant {
     pub(super) n_encoder_layers: usize,
     /// The number of rows of the table of positions, counted from that of the first position.
     pub(super) max_len: usize,
@@ -105,11 +105,11 @@ pub(super) struct Shape {
 }
 
 /// Describes the features that BERT and its relatives have in common: an encoder with this head.
-pub(super) fn encoder(dir: &Path, head: &Head, shape: Shape) -> Result<ModelConfig> {
+pub(super) fn encoder(dir: &Path, head: &EncoderHead, shape: BertVariant) -> Result<ModelConfig> {
     let encoder = EncoderConfig { n_encoder_layers: shape.n_encoder_layers, ..EncoderConfig::default() };
     let mut max_len = shape.max_len;
     let family = match head {
-        Head::Masked => FamilyConfig::EncoderOnly {
+        EncoderHead::Masked => FamilyConfig::EncoderOnly {
             encoder,
             output: OutputConfig {
                 tie_embeddings: tied_or_not(shape.tied),
@@ -118,12 +118,12 @@ pub(super) fn encoder(dir: &Path, head: &Head, shape: Shape) -> Result<ModelConf
             },
             output_transform: true,
         },
-        Head::Texts(_) => {
+        EncoderHead::Texts(_) => {
             FamilyConfig::Classifier { encoder, pooling: Pooling::First, label_layer: shape.label_layer }
         }
-        Head::Words(_) => FamilyConfig::Tagger { encoder, word_pieces: true, d_input: None },
-        Head::None => {
-            let sentences = Sentences::read(dir)?;
+        EncoderHead::Words(_) => FamilyConfig::Tagger { encoder, word_pieces: true, d_input: None },
+        EncoderHead::None => {
+            let sentences = SentencePooling::read(dir)?;
             max_len = sentences.longest.map_or(max_len, |longest| longest.min(max_len));
             FamilyConfig::Encoder {
                 encoder,

@@ -6,15 +6,15 @@ use attentive_architecture::LabelLayer;
 use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
-use super::bert::{self, Shape};
-use super::labels::{Head, names_of_labels};
+use super::bert::{self, BertVariant};
+use super::labels::{EncoderHead, names_of_labels};
 use super::{Described, activation};
-use crate::keys::Keys;
-use crate::recipe::Source::{Rows, Same};
-use crate::recipe::{Names, Unused, names};
+use crate::keys::UnreadKeys;
+use crate::recipe::SourcePattern::{Rows, Same};
+use crate::recipe::{NameMapping, Unused, names};
 use crate::tensors::Tensors;
 
-pub(super) const NAMES: Names = names! {
+pub(super) const NAMES: NameMapping = names! {
     "src.embedding" => Same("embeddings.word_embeddings"),
     "src.positions.learned" => Rows("embeddings.position_embeddings.weight"),
     "src.norm" => Same("embeddings.LayerNorm"),
@@ -32,15 +32,15 @@ pub(super) const NAMES: Names = names! {
     "head.bias" => Same("vocab_projector.bias"),
 };
 
-pub(super) const TEXTS: Names = names_of_labels!("classifier", "pre_classifier");
-pub(super) const WORDS: Names = names_of_labels!("classifier");
+pub(super) const TEXTS: NameMapping = names_of_labels!("classifier", "pre_classifier");
+pub(super) const WORDS: NameMapping = names_of_labels!("classifier");
 
-pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     // Positions are stored whether they are learned or not.
     keys.ignore(&["qa_dropout", "seq_classif_dropout", "sinusoidal_pos_embds", "tie_weights_"]);
     let tied = keys.or("tie_word_embeddings", true)?;
-    let head = Head::of(keys, dir, tensors, "vocab_projector.bias")?;
-    let shape = Shape {
+    let head = EncoderHead::of(keys, dir, tensors, "vocab_projector.bias")?;
+    let shape = BertVariant {
         n_encoder_layers: keys.required("n_layers")?,
         max_len: keys.required("max_position_embeddings")?,
         tied,
@@ -57,10 +57,10 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
         ..bert::encoder(dir, &head, shape)?
     };
     let mut unused = vec![Unused::Ignored("embeddings.position_ids")];
-    if head != Head::Masked {
+    if head != EncoderHead::Masked {
         unused.push(Unused::Under("vocab_"));
     }
-    if head == Head::Masked && tied {
+    if head == EncoderHead::Masked && tied {
         unused.push(Unused::CopyOf("vocab_projector.weight", "embeddings.word_embeddings.weight"));
     }
     let described = Described {

@@ -8,9 +8,9 @@ use attentive_base::error::Result;
 use attentive_config::{DecodeConfig, FamilyConfig, ModelConfig};
 use serde::Deserialize;
 
-use super::search::{self, Search};
-use super::tokenizer::Read;
-use crate::keys::{Keys, not_understood};
+use super::search::{self, HfSearchSettings};
+use super::tokenizer::HfTokenizer;
+use crate::keys::{UnreadKeys, not_understood};
 
 const FILE: &str = "generation_config.json";
 
@@ -42,7 +42,7 @@ const IGNORED: &[&str] = &[
 
 /// Special tokens and generation settings.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Generation {
+pub(super) struct HfGenerationConfig {
     /// The file, for messages.
     path: PathBuf,
     pub(super) pad: Option<TokenId>,
@@ -50,34 +50,34 @@ pub(super) struct Generation {
     /// All tokens that end a text.
     ends: Vec<TokenId>,
     start: Option<TokenId>,
-    search: Search,
+    search: HfSearchSettings,
 }
 
-impl Generation {
+impl HfGenerationConfig {
     /// Reads the files in `dir` of a model of the kind `kind` (`model_type`). Generation settings come from
     /// `generation_config.json`. If there is none, or if it was made from a `config.json` that has generation
     /// settings, they come from `config`. Tokens that `generation_config.json` does not name come from
     /// `config`.
-    pub(super) fn read(dir: &Path, kind: &str, config: &mut Keys) -> Result<Self> {
+    pub(super) fn read(dir: &Path, kind: &str, config: &mut UnreadKeys) -> Result<Self> {
         let is_set = search::is_set_in(config, kind);
         let mut generation = Self { path: dir.join("config.json"), start: start(kind), ..Self::default() };
         generation.take(config)?;
-        generation.search = Search::of_config(kind, generation.bos, config)?;
+        generation.search = HfSearchSettings::of_config(kind, generation.bos, config)?;
         let path = dir.join(FILE);
         if !path.exists() {
             return Ok(generation);
         }
-        let mut keys = Keys::read(&path)?;
+        let mut keys = UnreadKeys::read(&path)?;
         let was_made = keys.or("_from_model_config", false)?;
         let mut of_file = Self { path, ..generation.clone() };
         of_file.take(&mut keys)?;
-        of_file.search = Search::of_file(&mut keys)?;
+        of_file.search = HfSearchSettings::of_file(&mut keys)?;
         keys.finish()?;
         Ok(if was_made && is_set { generation } else { of_file })
     }
 
     /// Reads the tokens that `keys` names.
-    fn take(&mut self, keys: &mut Keys) -> Result<()> {
+    fn take(&mut self, keys: &mut UnreadKeys) -> Result<()> {
         keys.ignore(IGNORED);
         let ids = [
             ("pad_token_id", &mut self.pad),
@@ -146,7 +146,7 @@ impl Generation {
     }
 
     /// Writes the names of the special tokens to `model`.
-    pub(super) fn apply(&self, read: &Read, model: &mut ModelConfig) -> Result<()> {
+    pub(super) fn apply(&self, read: &HfTokenizer, model: &mut ModelConfig) -> Result<()> {
         let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
         let never = || -> Result<Vec<String>> {
             let ids = self.search.never(&self.ends);
@@ -176,7 +176,7 @@ impl Generation {
     }
 
     /// The tokens that end a text, other than `</s>`.
-    fn further_ends(&self, read: &Read) -> Result<Vec<String>> {
+    fn further_ends(&self, read: &HfTokenizer) -> Result<Vec<String>> {
         let ends: Result<Vec<String>> = self.ends.iter().map(|&id| read.token(id)).collect();
         let mut ends = ends?;
         ends.retain(|end| *end != read.config.special.eos);
@@ -184,7 +184,7 @@ impl Generation {
     }
 
     /// Refuses a model whose translations may end with several tokens.
-    fn has_one_end(&self, read: &Read) -> Result<()> {
+    fn has_one_end(&self, read: &HfTokenizer) -> Result<()> {
         match self.further_ends(read)?.first() {
             None => Ok(()),
             Some(end) => {

@@ -6,14 +6,14 @@ use attentive_checkpoint::LoadedModel;
 use attentive_config::{DecoderConfig, MixingKind, ModelConfig, OutputConfig};
 use serde_json::json;
 
-use super::export::{self, Equal};
+use super::export::{self, HfModel};
 use super::{Described, activation, decoder_only};
-use crate::export::{Differences, NoEqual};
-use crate::keys::Keys;
-use crate::recipe::Source::{Part, Same, Transposed};
-use crate::recipe::{Names, Source, Unused, names};
+use crate::export::{ExportProblem, UnsupportedFeatures};
+use crate::keys::UnreadKeys;
+use crate::recipe::SourcePattern::{Part, Same, Transposed};
+use crate::recipe::{NameMapping, SourcePattern, Unused, names};
 
-const NAMES: Names = names! {
+const NAMES: NameMapping = names! {
     "tgt.embedding" => Same("wte"),
     "tgt.positions.learned" => Same("wpe.weight"),
     "decoder.layers.{}.self_attention.query" => joined(0),
@@ -29,11 +29,11 @@ const NAMES: Names = names! {
 };
 
 /// Queries, keys and values are stored as one map.
-const fn joined(part: usize) -> Source {
+const fn joined(part: usize) -> SourcePattern {
     Part { name: "h.{}.attn.c_attn", part, of: 3 }
 }
 
-pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys) -> Result<Described> {
     keys.ignore(&[
         "embd_pdrop",
         "n_ctx",
@@ -82,8 +82,8 @@ pub(super) fn check(
     model: &ModelConfig,
     decoder: &DecoderConfig,
     output: OutputConfig,
-) -> Result<(), NoEqual> {
-    let mut differences = Differences::of(model);
+) -> Result<(), ExportProblem> {
+    let mut differences = UnsupportedFeatures::of(model);
     differences
         .unless(decoder.decoder_mixing == MixingKind::Attention, "`model.decoder_mixing` is not `attention`");
     differences.unless(model.norm_position == NormPosition::Pre, "`model.norm_position` is not `pre`");
@@ -98,12 +98,12 @@ pub(super) fn check(
 }
 
 /// Converts a model to GPT-2.
-pub(super) fn export(loaded: &LoadedModel, decoder: &DecoderConfig, output: OutputConfig) -> Result<Equal> {
+pub(super) fn export(loaded: &LoadedModel, decoder: &DecoderConfig, output: OutputConfig) -> Result<HfModel> {
     let model = &loaded.config.model;
-    check(model, decoder, output).map_err(NoEqual::into_error)?;
+    check(model, decoder, output).map_err(ExportProblem::into_error)?;
     let table = export::positions(&loaded.architecture);
     let table = table.map(|table| ("wpe.weight", vec![model.max_len, model.d_model], table));
-    Ok(Equal {
+    Ok(HfModel {
         kind: "GPT-2",
         config: json!({
             "model_type": "gpt2",

@@ -9,8 +9,8 @@ use attentive_config::SpecialNames;
 use attentive_text::Tokenizer;
 use serde_json::{Value, json};
 
-use super::sentences::Sentences;
-use crate::keys::Keys;
+use super::sentences::SentencePooling;
+use crate::keys::UnreadKeys;
 use crate::tensors::Tensors;
 
 /// Keys of all kinds of models that only give the meaning of labels or name the head of a model.
@@ -34,7 +34,7 @@ const SPECIAL: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
 
 /// The head of an encoder.
 #[derive(Debug, PartialEq)]
-pub(super) enum Head {
+pub(super) enum EncoderHead {
     /// Predicts masked tokens.
     Masked,
     /// A label for each text.
@@ -49,7 +49,7 @@ pub(super) enum Head {
 /// label vocabularies have four additional special tokens, which are never predicted.
 macro_rules! names_of_labels {
     ($classifier:literal $(, $layer:literal)?) => {{
-        use crate::recipe::Source::{Extended, Same};
+        use crate::recipe::SourcePattern::{Extended, Same};
         &[
             $(("head.layer", Same($layer)),)?
             (
@@ -67,11 +67,11 @@ macro_rules! names_of_labels {
 }
 pub(super) use names_of_labels;
 
-impl Head {
+impl EncoderHead {
     /// Determines the head of the model with these `keys` and `tensors` in `dir`. It predicts masked tokens
     /// if there is a tensor `masked`. The head in a directory of Sentence Transformers is not used.
-    pub(super) fn of(keys: &mut Keys, dir: &Path, tensors: &Tensors, masked: &str) -> Result<Self> {
-        if Sentences::is_in(dir) {
+    pub(super) fn of(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors, masked: &str) -> Result<Self> {
+        if SentencePooling::is_in(dir) {
             return Ok(Self::None);
         }
         let classifier = CLASSIFIERS.into_iter().find(|name| tensors.has(name));
@@ -112,7 +112,7 @@ impl Head {
 }
 
 /// Refuses models that predict a number, or several labels for a text.
-fn only_one(keys: &mut Keys, n: usize) -> Result<()> {
+fn only_one(keys: &mut UnreadKeys, n: usize) -> Result<()> {
     if n < 2 {
         return Err(keys.problem("its head gives a number, not a label; such models are not supported"));
     }
@@ -120,7 +120,7 @@ fn only_one(keys: &mut Keys, n: usize) -> Result<()> {
 }
 
 /// The names of the `n` labels.
-fn labels(keys: &mut Keys, n: usize) -> Result<Vec<String>> {
+fn labels(keys: &mut UnreadKeys, n: usize) -> Result<Vec<String>> {
     let names: BTreeMap<String, String> = keys.or("id2label", BTreeMap::new())?;
     let name = |number: usize| match names.get(&number.to_string()) {
         Some(name) => Some(name.clone()),

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Described, activation, decoder_only};
-use crate::keys::Keys;
-use crate::recipe::{Names, Source::Same, Unused, names};
+use crate::keys::UnreadKeys;
+use crate::recipe::{NameMapping, SourcePattern::Same, Unused, names};
 
-const NAMES: Names = names! {
+const NAMES: NameMapping = names! {
     "tgt.embedding" => Same("model.embed_tokens"),
     "head.weight" => Same("lm_head.weight"),
     "decoder.layers.{}.self_attention.query" => Same("model.layers.{}.self_attn.q_proj"),
@@ -48,7 +48,7 @@ const PARAMETERS: &str = "rope_parameters";
 
 /// Reads the base of rotary positions and their scaling. A file may have several keys for them, which must
 /// agree, since versions of `transformers` differ in which of them they use.
-fn rotary(keys: &mut Keys) -> Result<(f64, RotaryScaling)> {
+fn rotary(keys: &mut UnreadKeys) -> Result<(f64, RotaryScaling)> {
     let mut base = keys.optional::<f64>("rope_theta")?.map(|base| ("rope_theta", base));
     let mut found = None;
     for key in ["rope_scaling", PARAMETERS] {
@@ -71,7 +71,7 @@ fn agreed<'a, T: PartialEq>(
     found: &mut Option<(&'a str, T)>,
     key: &'a str,
     value: T,
-    keys: &Keys,
+    keys: &UnreadKeys,
 ) -> Result<()> {
     match found {
         Some((other, earlier)) if *earlier != value => Err(keys.contradict(other, key)),
@@ -82,7 +82,7 @@ fn agreed<'a, T: PartialEq>(
     }
 }
 
-fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScaling> {
+fn scaling(key: &str, mut value: Value, keys: &UnreadKeys) -> Result<RotaryScaling> {
     if let Some(fields) = value.as_object_mut()
         && let Some(kind) = fields.remove("type")
     {
@@ -105,7 +105,7 @@ fn scaling(key: &str, mut value: Value, keys: &Keys) -> Result<RotaryScaling> {
     })
 }
 
-pub(super) fn describe(keys: &mut Keys) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys) -> Result<Described> {
     keys.ignore(&["is_llama_config", "pretraining_tp"]);
     keys.only("rope_interleaved", false)?;
     keys.only("attention_bias", false)?;

@@ -29,13 +29,13 @@ use attentive_config::{
 };
 use attentive_text::{Languages, Tokenizers};
 
-use self::generation::Generation;
-use self::labels::Head;
-use super::Foreign;
+use self::generation::HfGenerationConfig;
+use self::labels::EncoderHead;
+use super::ForeignModel;
 use super::diagnosis;
-use super::keys::{Keys, not_understood};
+use super::keys::{UnreadKeys, not_understood};
 use super::listing::{directory_of, file_name};
-use super::recipe::{Names, Recipe, Sinusoids, Source, Unused, names};
+use super::recipe::{NameMapping, Recipe, SinusoidTable, SourcePattern, Unused, names};
 use super::tensors::{INDEX, Tensors, WHOLE};
 
 /// Keys of all kinds of models that do not affect the output.
@@ -86,8 +86,8 @@ const FALSE: &[&str] = &["add_cross_attention", "is_decoder", "tie_encoder_decod
 /// The embedding that both sides of an encoder-decoder share, and the copy of it in the decoder.
 const SHARED: &str = "shared.weight";
 const DECODERS_COPY: &str = "decoder.embed_tokens.weight";
-const FROM_DECODERS_COPY: Names = names! {
-    "src.embedding" => Source::Same("decoder.embed_tokens"),
+const FROM_DECODERS_COPY: NameMapping = names! {
+    "src.embedding" => SourcePattern::Same("decoder.embed_tokens"),
 };
 
 /// A model as described by its `config.json`.
@@ -96,20 +96,20 @@ struct Described {
     /// The number of tokens.
     vocab: usize,
     /// See [`Recipe::names`].
-    names: Vec<Names>,
+    names: Vec<NameMapping>,
     unused: Vec<Unused>,
     /// See [`Recipe::prefix`].
     prefix: &'static str,
-    positions: Option<Sinusoids>,
+    positions: Option<SinusoidTable>,
     /// The labels of a classifier or tagger.
     labels: Option<Vec<String>>,
-    /// See [`Foreign::notes`].
+    /// See [`ForeignModel::notes`].
     notes: Vec<String>,
 }
 
 impl Described {
     /// Describes a model whose tensors are all stored and read.
-    fn new(model: ModelConfig, vocab: usize, names: Names) -> Self {
+    fn new(model: ModelConfig, vocab: usize, names: NameMapping) -> Self {
         Self {
             model,
             vocab,
@@ -123,11 +123,11 @@ impl Described {
     }
 
     /// Adds this head of an encoder, whose tensors have the names `texts` or `words` if it predicts labels.
-    fn with(mut self, head: Head, texts: Names, words: Names) -> Self {
+    fn with(mut self, head: EncoderHead, texts: NameMapping, words: NameMapping) -> Self {
         match head {
-            Head::Texts(_) => self.names.insert(0, texts),
-            Head::Words(_) => self.names.insert(0, words),
-            Head::Masked | Head::None => {}
+            EncoderHead::Texts(_) => self.names.insert(0, texts),
+            EncoderHead::Words(_) => self.names.insert(0, words),
+            EncoderHead::Masked | EncoderHead::None => {}
         }
         self.labels = head.into_labels();
         self
@@ -149,17 +149,17 @@ impl Described {
 }
 
 /// A function that describes the model with this `config.json`, in this directory, with these tensors.
-type Describe = fn(&mut Keys, &Path, &Tensors) -> Result<Described>;
+type Describe = fn(&mut UnreadKeys, &Path, &Tensors) -> Result<Described>;
 
 /// Reads the model `path`, a directory or the file of its weights.
-pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
+pub(super) fn open(path: &Path, languages: &Languages) -> Result<ForeignModel> {
     let dir = directory(path);
     let (mut keys, kind, describe) = begin(dir)?;
     let tensors = Tensors::safetensors(dir)?;
     let Described { mut model, vocab, names, unused, prefix, positions, labels, mut notes } =
         describe(&mut keys, dir, &tensors)?;
     let task = model.family.task();
-    let generation = Generation::read(dir, &kind, &mut keys)?.of(task);
+    let generation = HfGenerationConfig::read(dir, &kind, &mut keys)?.of(task);
     end(keys)?;
     let read = tokenizer::read(dir, &kind, vocab, &generation)?;
     generation.apply(&read, &mut model)?;
@@ -198,21 +198,21 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<Foreign> {
         positions,
         ..Recipe::new(dir, tensors, names)
     };
-    let mut foreign = Foreign::new(kind, config, tokenizers, recipe)?;
+    let mut foreign = ForeignModel::new(kind, config, tokenizers, recipe)?;
     foreign.notes = notes;
     Ok(foreign)
 }
 
 /// Reads `config.json` up to the keys that only some kinds of models have. Also returns the kind, and what
 /// describes it.
-fn begin(dir: &Path) -> Result<(Keys, String, Describe)> {
+fn begin(dir: &Path) -> Result<(UnreadKeys, String, Describe)> {
     let config = dir.join("config.json");
     if !config.exists() {
         let problem = "there is no `config.json` (`transformers`), and there are no weights of Marian or \
                        Firefox (`.npz`, `.bin`)";
         return Err(diagnosis::of(dir, problem));
     }
-    let mut keys = Keys::read(&config)?;
+    let mut keys = UnreadKeys::read(&config)?;
     let Some(kind) = keys.optional::<String>("model_type")? else {
         let problem = "`model_type` is missing in `config.json`";
         return Err(diagnosis::of(dir, problem));
@@ -229,7 +229,7 @@ fn begin(dir: &Path) -> Result<(Keys, String, Describe)> {
 }
 
 /// Refuses keys that nothing has read.
-fn end(mut keys: Keys) -> Result<()> {
+fn end(mut keys: UnreadKeys) -> Result<()> {
     keys.ignore(&[VERSION]);
     keys.ignore(labels::KEYS);
     // It has already been read for encoder-decoders.
@@ -291,7 +291,7 @@ fn tied_or_not(tied: bool) -> TieEmbeddings {
 }
 
 /// Reads the activation function that `key` names.
-fn activation(keys: &mut Keys, key: &str, default: &str) -> Result<ActivationKind> {
+fn activation(keys: &mut UnreadKeys, key: &str, default: &str) -> Result<ActivationKind> {
     let name: String = keys.or(key, default.to_owned())?;
     Ok(match name.as_str() {
         "relu" => ActivationKind::Relu,

@@ -6,9 +6,9 @@ use attentive_architecture::Positions;
 use attentive_base::error::Result;
 
 use super::{Described, roberta};
-use crate::keys::Keys;
-use crate::recipe::Source::{Rows, Same};
-use crate::recipe::{Names, names};
+use crate::keys::UnreadKeys;
+use crate::recipe::SourcePattern::{Rows, Same};
+use crate::recipe::{NameMapping, names};
 use crate::tensors::Tensors;
 
 /// The number of buckets of distances, and the distance from which on all share one. No file names other
@@ -17,7 +17,7 @@ const BUCKETS: usize = 32;
 const DISTANCE: usize = 128;
 
 /// The names that differ from BERT's.
-pub(super) const NAMES: Names = names! {
+pub(super) const NAMES: NameMapping = names! {
     "src.positions.learned" => Rows("embeddings.position_embeddings.weight"),
     "encoder.distance_bias.table" => Same("encoder.relative_attention_bias.weight"),
     "encoder.layers.{}.self_attention.query" => Same("encoder.layer.{}.attention.attn.q"),
@@ -27,7 +27,7 @@ pub(super) const NAMES: Names = names! {
     "encoder.layers.{}.self_attention_residual.norm" => Same("encoder.layer.{}.attention.LayerNorm"),
 };
 
-pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.only("relative_attention_num_buckets", BUCKETS)?;
     let mut described = roberta::relative(keys, dir, tensors)?;
     described.names.insert(0, NAMES);

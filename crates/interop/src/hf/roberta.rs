@@ -8,24 +8,24 @@ use attentive_base::error::Result;
 use attentive_config::ModelConfig;
 
 use super::Described;
-use super::bert::{self, Shape};
-use super::labels::{Head, names_of_labels};
-use crate::keys::Keys;
-use crate::recipe::Source::Same;
-use crate::recipe::{Names, Unused, names};
+use super::bert::{self, BertVariant};
+use super::labels::{EncoderHead, names_of_labels};
+use crate::keys::UnreadKeys;
+use crate::recipe::SourcePattern::Same;
+use crate::recipe::{NameMapping, Unused, names};
 use crate::tensors::Tensors;
 
 /// The head of the masked language model.
-pub(super) const HEAD: Names = names! {
+pub(super) const HEAD: NameMapping = names! {
     "head.transform.linear" => Same("lm_head.dense"),
     "head.transform.norm" => Same("lm_head.layer_norm"),
     "head.weight" => Same("lm_head.decoder.weight"),
     "head.bias" => Same("lm_head.bias"),
 };
-pub(super) const TEXTS: Names = names_of_labels!("classifier.out_proj", "classifier.dense");
-pub(super) const WORDS: Names = names_of_labels!("classifier");
+pub(super) const TEXTS: NameMapping = names_of_labels!("classifier.out_proj", "classifier.dense");
+pub(super) const WORDS: NameMapping = names_of_labels!("classifier");
 
-pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+pub(super) fn describe(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     keys.ignore(&["type_vocab_size"]);
     keys.only("position_embedding_type", "absolute")?;
     let described = relative(keys, dir, tensors)?;
@@ -33,7 +33,7 @@ pub(super) fn describe(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
 }
 
 /// Describes the features that RoBERTa and MPNet have in common, with the names of BERT.
-pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result<Described> {
+pub(super) fn relative(keys: &mut UnreadKeys, dir: &Path, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let padding: usize = keys.peek("pad_token_id")?.unwrap_or(1);
     let rows: usize = keys.required("max_position_embeddings")?;
@@ -41,8 +41,8 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     let Some(max_len) = rows.checked_sub(offset).filter(|&len| len > 0) else {
         return Err(keys.refuse("max_position_embeddings", &rows.into()));
     };
-    let head = Head::of(keys, dir, tensors, "lm_head.bias")?;
-    let shape = Shape {
+    let head = EncoderHead::of(keys, dir, tensors, "lm_head.bias")?;
+    let shape = BertVariant {
         n_encoder_layers: keys.required("num_hidden_layers")?,
         max_len,
         tied,
@@ -50,7 +50,7 @@ pub(super) fn relative(keys: &mut Keys, dir: &Path, tensors: &Tensors) -> Result
     };
     let model =
         ModelConfig { position_offset: offset, ..bert::sizes(keys, bert::encoder(dir, &head, shape)?)? };
-    let is_masked = head == Head::Masked;
+    let is_masked = head == EncoderHead::Masked;
     if is_masked && model.activation != ActivationKind::Gelu {
         let problem = "`hidden_act` is not `gelu`, which the head of the masked language model always has";
         return Err(keys.problem(problem));

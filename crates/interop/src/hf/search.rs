@@ -6,7 +6,7 @@ use attentive_base::error::Result;
 use attentive_config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula};
 use serde_json::{Value, json};
 
-use crate::keys::Keys;
+use crate::keys::UnreadKeys;
 
 /// The `max_length` of files that set none.
 const UNSET_LENGTH: usize = 20;
@@ -15,7 +15,7 @@ const FORCES_BOS: &str = "force_bos_token_to_be_generated";
 
 /// The generation settings in the files of a model.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Search {
+pub(super) struct HfSearchSettings {
     pub(super) forced_first: Option<TokenId>,
     pub(super) forced_last: Option<TokenId>,
     /// Tokens that are never written.
@@ -48,7 +48,7 @@ fn forced_last(kind: &str) -> Option<TokenId> {
 
 /// True if the `config.json` of a model of the kind `kind` has generation settings that differ from the
 /// defaults of its class.
-pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
+pub(super) fn is_set_in(config: &UnreadKeys, kind: &str) -> bool {
     let of_class = json!({
         "bad_words_ids": null,
         "begin_suppress_tokens": null,
@@ -81,9 +81,9 @@ pub(super) fn is_set_in(config: &Keys, kind: &str) -> bool {
         || kind == "bart" && config.differs(FORCES_BOS, &false.into())
 }
 
-impl Search {
+impl HfSearchSettings {
     /// Reads the settings in the `config.json` of a model of the kind `kind`, whose texts begin with `bos`.
-    pub(super) fn of_config(kind: &str, bos: Option<TokenId>, config: &mut Keys) -> Result<Self> {
+    pub(super) fn of_config(kind: &str, bos: Option<TokenId>, config: &mut UnreadKeys) -> Result<Self> {
         let mut search = Self { forced_last: forced_last(kind), ..Self::default() };
         search.take(config)?;
         if config.or(FORCES_BOS, false)? && kind == "bart" {
@@ -93,13 +93,13 @@ impl Search {
     }
 
     /// Reads the settings in the file `keys`.
-    pub(super) fn of_file(keys: &mut Keys) -> Result<Self> {
+    pub(super) fn of_file(keys: &mut UnreadKeys) -> Result<Self> {
         let mut search = Self::default();
         search.take(keys)?;
         Ok(search)
     }
 
-    fn take(&mut self, keys: &mut Keys) -> Result<()> {
+    fn take(&mut self, keys: &mut UnreadKeys) -> Result<()> {
         let numbers = [
             ("num_beams", &mut self.beam_width),
             ("max_length", &mut self.max_length),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::json as read;
-use crate::keys::{Keys, not_understood};
+use crate::keys::{UnreadKeys, not_understood};
 
 pub(super) const MODULES: &str = "modules.json";
 pub(super) const POOLING_CONFIG: &str = "1_Pooling/config.json";
@@ -36,7 +36,7 @@ const MODES: [(&str, Pooling); 3] = [
 
 /// The conversion of outputs to a vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sentences {
+pub(super) struct SentencePooling {
     pub(super) pooling: Pooling,
     /// True if the vector is scaled to length 1.
     pub(super) unit: bool,
@@ -53,7 +53,7 @@ struct Module {
     kind: String,
 }
 
-impl Sentences {
+impl SentencePooling {
     /// Reads the modules in `dir`. The default is mean pooling.
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let mut found = Self { pooling: pooling(&dir.join(POOLING_CONFIG))?, unit: false, longest: None };
@@ -96,7 +96,7 @@ impl Sentences {
 /// Refuses settings in `dir` that change a text before it is tokenized, for example to lower case, unless the
 /// tokenizer `lowercases` itself. Returns a note if there are prompts.
 pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<String>> {
-    if !Sentences::is_in(dir) {
+    if !SentencePooling::is_in(dir) {
         return Ok(None);
     }
     if let Some(mut keys) = settings(dir)?.filter(|_| !lowercases) {
@@ -106,7 +106,7 @@ pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<Strin
     if !path.exists() {
         return Ok(None);
     }
-    let mut keys = Keys::read(&path)?;
+    let mut keys = UnreadKeys::read(&path)?;
     let mut prompts: BTreeMap<String, String> = keys.or("prompts", BTreeMap::new())?;
     prompts.retain(|_, prompt| !prompt.is_empty());
     if let Some(name) = keys.optional::<String>("default_prompt_name")?
@@ -120,10 +120,10 @@ pub(super) fn note_on_texts(dir: &Path, lowercases: bool) -> Result<Option<Strin
 }
 
 /// The settings of the encoder in `dir`.
-fn settings(dir: &Path) -> Result<Option<Keys>> {
+fn settings(dir: &Path) -> Result<Option<UnreadKeys>> {
     let files = SETTINGS.map(|name| dir.join(name));
     let file = files.iter().find(|path| path.exists());
-    file.map(|path| Keys::read(path)).transpose()
+    file.map(|path| UnreadKeys::read(path)).transpose()
 }
 
 /// Returns the contents of `modules.json` and of the description of the pooling for a model that computes
@@ -152,7 +152,7 @@ fn pooling(path: &Path) -> Result<Pooling> {
     if !path.exists() {
         return Ok(Pooling::Mean);
     }
-    let mut keys = Keys::read(path)?;
+    let mut keys = UnreadKeys::read(path)?;
     keys.ignore(&["word_embedding_dimension", "embedding_dimension", "include_prompt"]);
     // Recent versions name one mode.
     if let Some(mode) = keys.optional::<Value>("pooling_mode")? {

@@ -8,8 +8,8 @@ use attentive_config::{DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, 
 use serde_json::Value;
 
 use super::{DECODERS_COPY, Described, SHARED, VERSION, activation};
-use crate::keys::Keys;
-use crate::recipe::{Names, Source::Same, Unused};
+use crate::keys::UnreadKeys;
+use crate::recipe::{NameMapping, SourcePattern::Same, Unused};
 use crate::tensors::Tensors;
 
 macro_rules! names_with {
@@ -48,8 +48,8 @@ macro_rules! names_with {
     };
 }
 
-const NAMES: Names = names_with!("wi");
-const GATED_NAMES: Names = names_with!("wi_0", "wi_1");
+const NAMES: NameMapping = names_with!("wi");
+const GATED_NAMES: NameMapping = names_with!("wi_0", "wi_1");
 
 /// The maximum length in T5's training; the model itself has no limit.
 const LENGTH: usize = 512;
@@ -74,7 +74,7 @@ impl Output {
 }
 
 /// T5 (Raffel et al. 2020).
-pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn t5(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", true)?;
     let output = match keys.optional("scale_decoder_outputs")? {
         Some(scaled) => Output { tied: !has_own_output(tensors)?, scaled },
@@ -84,7 +84,7 @@ pub(super) fn t5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
 }
 
 /// mT5 (Xue et al. 2021), which follows T5's version 1.1.
-pub(super) fn mt5(keys: &mut Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn mt5(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Described> {
     let tied = keys.or("tie_word_embeddings", false)?;
     let version: String = keys.or(VERSION, String::new())?;
     let major = version.split('.').next().and_then(|major| major.parse().ok());
@@ -112,7 +112,7 @@ fn has_own_output(tensors: &Tensors) -> Result<bool> {
 
 /// Returns true for a gated feed-forward network, and its activation function. `default` is the usual
 /// `feed_forward_proj`.
-fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)> {
+fn feed_forward(keys: &mut UnreadKeys, default: &str) -> Result<(bool, ActivationKind)> {
     let projection: String = keys.or("feed_forward_proj", default.to_owned())?;
     let (gated, default) = match projection.as_str() {
         "relu" => (false, "relu"),
@@ -126,7 +126,7 @@ fn feed_forward(keys: &mut Keys, default: &str) -> Result<(bool, ActivationKind)
     Ok((gated, activation))
 }
 
-fn describe(keys: &mut Keys, tensors: &Tensors, projection: &str, output: Output) -> Result<Described> {
+fn describe(keys: &mut UnreadKeys, tensors: &Tensors, projection: &str, output: Output) -> Result<Described> {
     keys.only("is_encoder_decoder", true)?;
     let layers = keys.required("num_layers")?;
     let d_model: usize = keys.required("d_model")?;

@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use super::names;
 use super::options::names_of_norms;
-use super::search::Search;
+use super::search::MarianSearchSettings;
 use super::vocab::N_CONTROL;
-use crate::export::{Differences, Exported, NoEqual};
-use crate::recipe::Names;
-use crate::reverse::Reversed;
+use crate::export::{ExportProblem, Exported, UnsupportedFeatures};
+use crate::recipe::NameMapping;
+use crate::reverse::ExportedTensors;
 use crate::tensors::Archive;
 
 const KIND: &str = "Marian";
@@ -35,7 +35,7 @@ const VERSION: &str = "v1.12.0";
 ///
 /// # Errors
 /// Fails if Marian cannot represent the model.
-pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
     let translator = translator(&config.model)?;
     let tokenizer = shared(tokenizers)?;
     let start = tokenizers.contract(&config.model)?.start;
@@ -74,7 +74,7 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     let model = &loaded.config.model;
     let translator = translator(model)?;
     let checked = check(model, translator, starts_with_zeros(table, start));
-    checked.map_err(NoEqual::into_error)?;
+    checked.map_err(ExportProblem::into_error)?;
     let reversed = reversed(loaded, translator)?;
     let options = options(model, translator, start as usize);
     let ours = |name: &str| -> io::Result<Vec<f32>> {
@@ -114,10 +114,10 @@ fn starts_with_zeros(table: Option<&Parameter>, start: TokenId) -> bool {
 }
 
 /// Refuses a model that Marian cannot represent.
-fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) -> Result<(), NoEqual> {
+fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) -> Result<(), ExportProblem> {
     let (encoder, decoder) = (&translator.encoder, &translator.decoder);
     let output = translator.output;
-    let mut differences = Differences::of(model);
+    let mut differences = UnsupportedFeatures::of(model);
     let attends =
         matches!(decoder.decoder_mixing, MixingKind::Attention | MixingKind::Recurrent(CellKind::Ssru));
     let activation = matches!(model.activation, ActivationKind::Relu | ActivationKind::Silu);
@@ -150,12 +150,12 @@ fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) 
     differences.refuse(KIND)
 }
 
-fn reversed(loaded: &LoadedModel, translator: &Translator) -> Result<Reversed> {
+fn reversed(loaded: &LoadedModel, translator: &Translator) -> Result<ExportedTensors> {
     let mixing = translator.decoder.decoder_mixing;
     let norms = names_of_norms(loaded.config.model.norm_position, mixing);
-    let tables: Vec<Names> =
+    let tables: Vec<NameMapping> =
         [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS].into_iter().chain(norms).collect();
-    let reversed = Reversed::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
+    let reversed = ExportedTensors::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
     Ok(reversed.with_rows())
 }
 
@@ -246,7 +246,7 @@ fn search(loaded: &LoadedModel, start: TokenId) -> Result<(String, Vec<String>)>
     let notes = notes.into_iter().filter(|(is_equal, _)| !is_equal);
     let notes = notes.map(|(_, difference)| format!("the search differs: {difference}"));
     let max_factor = match decode.max_new_factor {
-        0.0 => Search::default().max_factor,
+        0.0 => MarianSearchSettings::default().max_factor,
         factor => factor,
     };
     let text = format!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 
-use super::search::Search;
+use super::search::MarianSearchSettings;
 use crate::keys::not_understood;
 use crate::listing::{directory_of, file_name, files_of};
 
@@ -27,11 +27,11 @@ const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
 
 /// The files of a model.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct MarianFiles {
     pub(super) weights: PathBuf,
     pub(super) vocabs: Vocabs,
     /// The generation settings, if the model has any.
-    pub(super) search: Option<Search>,
+    pub(super) search: Option<MarianSearchSettings>,
     pub(super) shortlist: Option<PathBuf>,
     /// True if the weights are in Marian's binary format, as in Firefox, and not in NumPy's.
     pub(super) is_binary: bool,
@@ -70,24 +70,24 @@ fn is_shortlist(path: &Path) -> bool {
     file_name(path).starts_with(LEXICON) && ends(path, "bin")
 }
 
-impl Files {
+impl MarianFiles {
     /// Finds the files of the model `path`, a directory or the file of the weights.
     pub(super) fn find(path: &Path) -> Result<Self> {
         let (dir, chosen) =
             if path.is_dir() { (path, None) } else { (directory_of(path), Some(path.to_path_buf())) };
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
-        let mut search = beside(SEARCH).map(|path| Search::read(&path)).transpose()?;
-        let weights = match (chosen, search.as_ref().and_then(Search::only_model)) {
+        let mut search = beside(SEARCH).map(|path| MarianSearchSettings::read(&path)).transpose()?;
+        let weights = match (chosen, search.as_ref().and_then(MarianSearchSettings::only_model)) {
             (Some(chosen), _) => chosen,
             (None, Some(name)) => beside(&name).ok_or_else(|| missing(dir, &name))?,
             (None, None) => the_weights(dir, &all)?,
         };
         let own = beside(&format!("{}.{SEARCH}", file_name(&weights)));
         if let Some(own) = own {
-            search = Some(Search::read(&own)?);
+            search = Some(MarianSearchSettings::read(&own)?);
         }
-        let named = |search: &Search| -> Result<Vec<PathBuf>> {
+        let named = |search: &MarianSearchSettings| -> Result<Vec<PathBuf>> {
             let found = { search.vocabs.iter() }.map(|name| beside(name).ok_or_else(|| missing(dir, name)));
             found.collect()
         };

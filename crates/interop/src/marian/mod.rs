@@ -23,11 +23,11 @@ use attentive_base::error::Result;
 use attentive_base::regular_file;
 use attentive_config::{Config, DataConfig, FamilyConfig, Vocabulary};
 
-use self::files::{Files, Vocabs};
-use self::options::Described;
-use self::search::Search;
-use super::Foreign;
-use super::keys::{Keys, not_understood};
+use self::files::{MarianFiles, Vocabs};
+use self::options::MarianConfig;
+use self::search::MarianSearchSettings;
+use super::ForeignModel;
+use super::keys::{UnreadKeys, not_understood};
 use super::recipe::{Recipe, Unused};
 use super::tensors::Tensors;
 
@@ -37,15 +37,15 @@ const OPTIONS: &str = "special:model.yml";
 const MAX_LEN: usize = 1000;
 
 /// Reads the model `path`, a directory or the file of its weights.
-pub(super) fn open(path: &Path) -> Result<Foreign> {
-    let files = Files::find(path)?;
+pub(super) fn open(path: &Path) -> Result<ForeignModel> {
+    let files = MarianFiles::find(path)?;
     let tensors =
         if files.is_binary { Tensors::binary(&files.weights)? } else { Tensors::npz(&files.weights)? };
-    let options = Keys::of(&files.weights, read_options(&files.weights, &tensors)?);
-    let Described { mut model, mut translator, vocabs, names } = options::describe(options, &tensors)?;
-    let search = files
-        .search
-        .unwrap_or_else(|| if files.is_binary { Search::of_firefox() } else { Search::default() });
+    let options = UnreadKeys::of(&files.weights, read_options(&files.weights, &tensors)?);
+    let MarianConfig { mut model, mut translator, vocabs, names } = options::describe(options, &tensors)?;
+    let search = files.search.unwrap_or_else(|| {
+        if files.is_binary { MarianSearchSettings::of_firefox() } else { MarianSearchSettings::default() }
+    });
     let vocabulary = match (&files.vocabs, translator.output.tie_embeddings.ties_inputs()) {
         (Vocabs::Separate(_), false) => Vocabulary::Separate,
         _ => Vocabulary::Shared,
@@ -70,7 +70,7 @@ pub(super) fn open(path: &Path) -> Result<Foreign> {
         ..Recipe::new(&files.weights, tensors, names)
     };
     let kind = if files.is_binary { "Marian, binary" } else { "Marian, npz" };
-    let mut foreign = Foreign::new(kind.into(), config, read.tokenizers, recipe)?;
+    let mut foreign = ForeignModel::new(kind.into(), config, read.tokenizers, recipe)?;
     if let Some(path) = files.shortlist {
         let shared = matches!(files.vocabs, Vocabs::Joint(_));
         let (sizes, limits) = (vocabs.map(|size| size + 1), &search.limits);

@@ -1,10 +1,10 @@
 //! Marian's names of our parameters. Its matrices are `[in, out]`, and its layers are counted from 1.
 
-use crate::recipe::Source::{Extended, Filled, Same, Transposed};
-use crate::recipe::{NEVER, Names, names};
+use crate::recipe::SourcePattern::{Extended, Filled, Same, Transposed};
+use crate::recipe::{NEVER, NameMapping, names};
 
 /// The names that all models have in common.
-pub(super) const LAYERS: Names = names! {
+pub(super) const LAYERS: NameMapping = names! {
     "encoder.layers.{}.self_attention.query.weight" => Transposed("encoder_l{1}_self_Wq"),
     "encoder.layers.{}.self_attention.query.bias" => Same("encoder_l{1}_self_bq"),
     "encoder.layers.{}.self_attention.key.weight" => Transposed("encoder_l{1}_self_Wk"),
@@ -51,7 +51,7 @@ pub(super) const LAYERS: Names = names! {
 };
 
 /// Norms after each sublayer.
-pub(super) const POST_NORMS: Names = names! {
+pub(super) const POST_NORMS: NameMapping = names! {
     "encoder.layers.{}.self_attention_residual.norm.gain" => Same("encoder_l{1}_self_Wo_ln_scale"),
     "encoder.layers.{}.self_attention_residual.norm.bias" => Same("encoder_l{1}_self_Wo_ln_bias"),
     "encoder.layers.{}.feed_forward_residual.norm.gain" => Same("encoder_l{1}_ffn_ffn_ln_scale"),
@@ -63,7 +63,7 @@ pub(super) const POST_NORMS: Names = names! {
 };
 
 /// Norms before each sublayer.
-pub(super) const PRE_NORMS: Names = names! {
+pub(super) const PRE_NORMS: NameMapping = names! {
     "encoder.layers.{}.self_attention_residual.norm.gain" => Same("encoder_l{1}_self_Wo_ln_scale_pre"),
     "encoder.layers.{}.self_attention_residual.norm.bias" => Same("encoder_l{1}_self_Wo_ln_bias_pre"),
     "encoder.layers.{}.feed_forward_residual.norm.gain" => Same("encoder_l{1}_ffn_ffn_ln_scale_pre"),
@@ -75,56 +75,56 @@ pub(super) const PRE_NORMS: Names = names! {
 };
 
 /// Norms after self-attention in the decoder.
-pub(super) const ATTENTION_POST_NORMS: Names = names! {
+pub(super) const ATTENTION_POST_NORMS: NameMapping = names! {
     "decoder.layers.{}.self_attention_residual.norm.gain" => Same("decoder_l{1}_self_Wo_ln_scale"),
     "decoder.layers.{}.self_attention_residual.norm.bias" => Same("decoder_l{1}_self_Wo_ln_bias"),
 };
 
 /// Norms before self-attention in the decoder.
-pub(super) const ATTENTION_PRE_NORMS: Names = names! {
+pub(super) const ATTENTION_PRE_NORMS: NameMapping = names! {
     "decoder.layers.{}.self_attention_residual.norm.gain" => Same("decoder_l{1}_self_Wo_ln_scale_pre"),
     "decoder.layers.{}.self_attention_residual.norm.bias" => Same("decoder_l{1}_self_Wo_ln_bias_pre"),
 };
 
 /// Norms after the recurrent cell.
-pub(super) const CELL_POST_NORMS: Names = names! {
+pub(super) const CELL_POST_NORMS: NameMapping = names! {
     "decoder.layers.{}.self_attention_residual.norm.gain" => Same("decoder_l{1}_rnn_ffn_ln_scale"),
     "decoder.layers.{}.self_attention_residual.norm.bias" => Same("decoder_l{1}_rnn_ffn_ln_bias"),
 };
 
 /// Norms before the recurrent cell.
-pub(super) const CELL_PRE_NORMS: Names = names! {
+pub(super) const CELL_PRE_NORMS: NameMapping = names! {
     "decoder.layers.{}.self_attention_residual.norm.gain" => Same("decoder_l{1}_rnn_ln_scale_pre"),
     "decoder.layers.{}.self_attention_residual.norm.bias" => Same("decoder_l{1}_rnn_ln_bias_pre"),
 };
 
 /// One table of embeddings for both sides.
-pub(super) const SHARED_EMBEDDINGS: Names = names! {
+pub(super) const SHARED_EMBEDDINGS: NameMapping = names! {
     "src.embedding.weight" => Extended(&Same("Wemb"), 0.0),
 };
 
 /// A table of embeddings for each side.
-pub(super) const EMBEDDINGS: Names = names! {
+pub(super) const EMBEDDINGS: NameMapping = names! {
     "src.embedding.weight" => Extended(&Same("encoder_Wemb"), 0.0),
     "tgt.embedding.weight" => Extended(&Same("decoder_Wemb"), 0.0),
 };
 
 /// The output projection.
-pub(super) const OUTPUT: Names = names! {
+pub(super) const OUTPUT: NameMapping = names! {
     "head.weight" => Extended(&Same("decoder_ff_logit_out_Wt"), 0.0),
 };
 
 /// The output projection of early versions.
-pub(super) const EARLY_OUTPUT: Names = names! {
+pub(super) const EARLY_OUTPUT: NameMapping = names! {
     "head.weight" => Extended(&Transposed("decoder_ff_logit_out_W"), 0.0),
 };
 
 /// The bias of the output projection.
-pub(super) const OUTPUT_BIAS: Names = names! {
+pub(super) const OUTPUT_BIAS: NameMapping = names! {
     "head.bias" => Extended(&Same("decoder_ff_logit_out_b"), NEVER),
 };
 
 /// The output bias of a model without one.
-pub(super) const NO_OUTPUT_BIAS: Names = names! {
+pub(super) const NO_OUTPUT_BIAS: NameMapping = names! {
     "head.bias" => Extended(&Filled(0.0), NEVER),
 };

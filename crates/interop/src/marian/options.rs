@@ -6,8 +6,8 @@ use attentive_config::{CellKind, MixingKind, ModelConfig, Translator};
 use serde_json::{Value, json};
 
 use super::names;
-use crate::keys::Keys;
-use crate::recipe::Names;
+use crate::keys::UnreadKeys;
+use crate::recipe::NameMapping;
 use crate::tensors::Tensors;
 
 /// Options that do not affect the output of a Transformer: those for training and for other kinds of models.
@@ -50,17 +50,17 @@ const IGNORED: &[&str] = &[
 const FIRST_WITH_PRE_NORMS: [u32; 2] = [1, 11];
 
 /// A model as described by its options.
-pub(super) struct Described {
+pub(super) struct MarianConfig {
     /// The configuration, without the keys of its family.
     pub(super) model: ModelConfig,
     pub(super) translator: Translator,
     /// The number of tokens of each side.
     pub(super) vocabs: [usize; 2],
-    pub(super) names: Vec<Names>,
+    pub(super) names: Vec<NameMapping>,
 }
 
 /// Reads all options. Some matrices may have one of several names, which `tensors` determine.
-pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
+pub(super) fn describe(mut keys: UnreadKeys, tensors: &Tensors) -> Result<MarianConfig> {
     let kind: String = keys.required("type")?;
     if kind != "transformer" {
         return Err(keys.refuse("type", &Value::from(kind)));
@@ -98,11 +98,11 @@ pub(super) fn describe(mut keys: Keys, tensors: &Tensors) -> Result<Described> {
         ..ModelConfig::default()
     };
     keys.finish()?;
-    Ok(Described { translator, model, vocabs, names: tables })
+    Ok(MarianConfig { translator, model, vocabs, names: tables })
 }
 
 /// Refuses variants that are not supported.
-fn refuse_variants(keys: &mut Keys) -> Result<()> {
+fn refuse_variants(keys: &mut UnreadKeys) -> Result<()> {
     let only = [
         ("factors-dim-emb", json!(0)),
         ("input-join-fields", json!(false)),
@@ -136,7 +136,7 @@ fn refuse_variants(keys: &mut Keys) -> Result<()> {
     }
 }
 
-fn embeddings(keys: &mut Keys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<Names>)> {
+fn embeddings(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<NameMapping>)> {
     let mut is = |key| keys.or(key, false);
     let (all, inputs) = (is("tied-embeddings-all")?, is("tied-embeddings-src")?);
     let (output, omits_bias) = (is("tied-embeddings")?, is("output-omit-bias")?);
@@ -155,7 +155,7 @@ fn embeddings(keys: &mut Keys, tensors: &Tensors) -> Result<(TieEmbeddings, Vec<
 }
 
 /// Refuses vocabularies whose sizes differ from those of the embedding tables.
-fn check_rows(keys: &Keys, tie: TieEmbeddings, vocabs: [usize; 2], tensors: &Tensors) -> Result<()> {
+fn check_rows(keys: &UnreadKeys, tie: TieEmbeddings, vocabs: [usize; 2], tensors: &Tensors) -> Result<()> {
     let tables = if tie.ties_inputs() { ["Wemb"; 2] } else { ["encoder_Wemb", "decoder_Wemb"] };
     for (table, vocab) in tables.into_iter().zip(vocabs) {
         if tensors.shape(table)?.first() != Some(&vocab) {
@@ -166,13 +166,13 @@ fn check_rows(keys: &Keys, tie: TieEmbeddings, vocabs: [usize; 2], tensors: &Ten
 }
 
 /// Reads the number of layers, which must not exceed the number of tensors.
-fn depth(keys: &mut Keys, key: &str, tensors: &Tensors) -> Result<usize> {
+fn depth(keys: &mut UnreadKeys, key: &str, tensors: &Tensors) -> Result<usize> {
     let depth = keys.required(key)?;
     if depth <= tensors.names().count() { Ok(depth) } else { Err(keys.refuse(key, &json!(depth))) }
 }
 
 /// Reads the position of norms in a layer, and whether norms follow the embeddings and the last layer.
-fn norms(keys: &mut Keys) -> Result<(NormPosition, bool, bool)> {
+fn norms(keys: &mut UnreadKeys) -> Result<(NormPosition, bool, bool)> {
     let version: String = keys.or("version", String::new())?;
     // Dropout (d) matters only in training.
     let mut operations = |key: &str, default: &str| -> Result<String> {
@@ -214,7 +214,7 @@ fn number(version: &str) -> [u32; 2] {
     [(); 2].map(|()| numbers.next().unwrap_or(0))
 }
 
-pub(super) fn names_of_norms(position: NormPosition, mixing: MixingKind) -> [Names; 2] {
+pub(super) fn names_of_norms(position: NormPosition, mixing: MixingKind) -> [NameMapping; 2] {
     let attends = mixing == MixingKind::Attention;
     match (position, attends) {
         (NormPosition::Post, true) => [names::POST_NORMS, names::ATTENTION_POST_NORMS],
@@ -224,7 +224,7 @@ pub(super) fn names_of_norms(position: NormPosition, mixing: MixingKind) -> [Nam
     }
 }
 
-fn mixing(keys: &mut Keys) -> Result<MixingKind> {
+fn mixing(keys: &mut UnreadKeys) -> Result<MixingKind> {
     let kind: String = keys.or("transformer-decoder-autoreg", "self-attention".to_owned())?;
     match kind.as_str() {
         "self-attention" => {
@@ -244,7 +244,7 @@ fn mixing(keys: &mut Keys) -> Result<MixingKind> {
 }
 
 /// Reads the width of the feed-forward networks, which must be the same in the decoder.
-fn feed_forward(keys: &mut Keys) -> Result<usize> {
+fn feed_forward(keys: &mut UnreadKeys) -> Result<usize> {
     let width = keys.or("transformer-dim-ffn", 2048)?;
     for (key, same) in [("transformer-decoder-dim-ffn", width), ("transformer-decoder-ffn-depth", 2)] {
         let value: usize = keys.or(key, 0)?;
@@ -255,7 +255,7 @@ fn feed_forward(keys: &mut Keys) -> Result<usize> {
     Ok(width)
 }
 
-fn activation(keys: &mut Keys) -> Result<ActivationKind> {
+fn activation(keys: &mut UnreadKeys) -> Result<ActivationKind> {
     let key = "transformer-ffn-activation";
     let name: String = keys.or(key, "swish".to_owned())?;
     match name.as_str() {

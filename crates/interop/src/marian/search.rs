@@ -7,7 +7,7 @@ use attentive_config::{DecodeConfig, LengthPenaltyFormula};
 use serde_json::{Value, json};
 
 use super::read_yaml;
-use crate::keys::Keys;
+use crate::keys::UnreadKeys;
 
 /// Options that do not affect the translation of a sentence.
 const IGNORED: &[&str] = &[
@@ -56,7 +56,7 @@ const IGNORED: &[&str] = &[
 
 /// The generation settings, and the files that they name.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct MarianSearchSettings {
     models: Vec<String>,
     /// The names of files, without directories.
     pub(super) vocabs: Vec<String>,
@@ -71,7 +71,7 @@ pub(super) struct Search {
     pub(super) max_factor: f64,
 }
 
-impl Default for Search {
+impl Default for MarianSearchSettings {
     /// Returns Marian's defaults.
     fn default() -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Default for Search {
     }
 }
 
-impl Search {
+impl MarianSearchSettings {
     /// Returns Firefox's generation settings.
     pub(super) fn of_firefox() -> Self {
         Self { beam_width: 1, length_penalty: 1.0, max_factor: 2.0, ..Self::default() }
@@ -97,7 +97,7 @@ impl Search {
 
     /// Reads the file `path`.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let mut keys = Keys::of(path, read_yaml(path)?);
+        let mut keys = UnreadKeys::of(path, read_yaml(path)?);
         keys.ignore(IGNORED);
         for (key, without_effect) in [
             ("force-decode", json!(false)),
@@ -163,7 +163,7 @@ impl Search {
 }
 
 /// Reads the path of the shortlist, and the words that follow it.
-fn shortlist(keys: &mut Keys) -> Result<(Option<String>, Vec<String>)> {
+fn shortlist(keys: &mut UnreadKeys) -> Result<(Option<String>, Vec<String>)> {
     let words = keys.or("shortlist", Vec::<Value>::new())?.into_iter();
     let mut words = words.map(|word| match word {
         Value::String(word) => word,

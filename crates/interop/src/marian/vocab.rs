@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::files::{Vocabs, beside};
 use super::read_yaml;
-use super::search::Search;
+use super::search::MarianSearchSettings;
 use crate::keys::not_understood;
 use crate::sentencepiece::{self, SentencePiece};
 
@@ -29,7 +29,7 @@ pub(super) const N_CONTROL: TokenId = 32;
 
 /// The vocabularies of a model.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct MarianVocabularies {
     pub(super) config: TokenizerConfig,
     pub(super) tokenizers: Tokenizers,
     /// The new token.
@@ -43,8 +43,8 @@ pub(super) fn read(
     vocabs: &Vocabs,
     sizes: [usize; 2],
     vocabulary: Vocabulary,
-    search: &Search,
-) -> Result<Read> {
+    search: &MarianSearchSettings,
+) -> Result<MarianVocabularies> {
     let sides = sides(vocabs, sizes)?;
     let path = &sides[0].path;
     let refuse = |problem: String| not_understood(path, problem);
@@ -81,7 +81,7 @@ pub(super) fn read(
         Ok([src, tgt]) => Tokenizers::Separate { src, tgt },
         Err(mut one) => Tokenizers::Shared(one.remove(0)),
     };
-    Ok(Read {
+    Ok(MarianVocabularies {
         config: TokenizerConfig {
             kind,
             vocab_size: sizes[1] + 1,

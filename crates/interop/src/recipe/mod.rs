@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(super) use self::sinusoids::Sinusoids;
+pub(super) use self::sinusoids::SinusoidTable;
 use self::source::numbered;
-pub(super) use self::source::{Names, Source, names, theirs};
-use self::theirs::Shape;
-pub(super) use self::theirs::Theirs;
+pub(super) use self::source::{NameMapping, SourcePattern, names, theirs};
+use self::theirs::ExpectedShape;
+pub(super) use self::theirs::ParameterSource;
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 
@@ -34,7 +34,7 @@ pub(super) struct Recipe {
     pub(super) path: PathBuf,
     pub(super) tensors: Tensors,
     /// Tables of names, tried in this order.
-    pub(super) names: Vec<Names>,
+    pub(super) names: Vec<NameMapping>,
     /// The other tool's tensors that we do not need: masks and copies. `{}` stands for any number.
     pub(super) unused: Vec<Unused>,
     /// A prefix of the names of some tensors, present in some files only.
@@ -42,7 +42,7 @@ pub(super) struct Recipe {
     /// Tokens with probability 0, whatever their bias.
     pub(super) barred: Vec<TokenId>,
     /// A table of positions that is computed, not stored.
-    pub(super) positions: Option<Sinusoids>,
+    pub(super) positions: Option<SinusoidTable>,
 }
 
 /// A tensor that is not read.
@@ -60,7 +60,7 @@ pub(super) enum Unused {
 
 impl Recipe {
     /// Creates the recipe of a model all of whose tensors are read under these names.
-    pub(super) fn new(path: &Path, tensors: Tensors, names: Vec<Names>) -> Self {
+    pub(super) fn new(path: &Path, tensors: Tensors, names: Vec<NameMapping>) -> Self {
         Self {
             path: path.to_path_buf(),
             tensors,
@@ -102,7 +102,7 @@ impl Recipe {
         }
     }
 
-    fn check_tensor(&self, name: &str, expected: &Shape) -> Result<()> {
+    fn check_tensor(&self, name: &str, expected: &ExpectedShape) -> Result<()> {
         let found = self.tensors.shape(name)?;
         if !expected.fits(found) {
             return Err(not_understood(
@@ -159,7 +159,7 @@ impl Recipe {
     }
 
     /// Returns the tensors from which our parameter `name` is made.
-    fn theirs(&self, name: &str) -> Result<Theirs> {
+    fn theirs(&self, name: &str) -> Result<ParameterSource> {
         let found = theirs(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for the parameter `{name}`");
             not_understood(Path::new(&self.path), problem)

@@ -2,12 +2,12 @@
 
 /// The sines and then the cosines of positions, as in `tensor2tensor`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sinusoids {
+pub(crate) struct SinusoidTable {
     /// The row that holds only zeros.
     pub(crate) padding: usize,
 }
 
-impl Sinusoids {
+impl SinusoidTable {
     /// A table of this `shape`: rows and width.
     pub(super) fn table(self, shape: &[usize]) -> Vec<f32> {
         let (rows, width) = (shape[0], shape[1]);

@@ -1,6 +1,6 @@
 //! Tables of the names in a kind of model.
 
-use super::theirs::Theirs;
+use super::theirs::ParameterSource;
 
 /// Placeholder for the number of a layer.
 const NUMBER: &str = "{}";
@@ -9,9 +9,9 @@ const FROM_ONE: &str = "{1}";
 
 /// The names in a kind of model: the path of a layer or parameter of our model, and its source. The first
 /// entry that matches is used. `{}` stands for the number of a layer.
-pub(crate) type Names = &'static [(&'static str, Source)];
+pub(crate) type NameMapping = &'static [(&'static str, SourcePattern)];
 
-/// A table of [`Names`], with an entry a line: `ours => source`.
+/// A table of [`NameMapping`], with an entry a line: `ours => source`.
 macro_rules! names {
     ($($ours:literal => $source:expr),* $(,)?) => {
         &[$(($ours, $source)),*]
@@ -21,7 +21,7 @@ pub(crate) use names;
 
 /// The source of a parameter. For the path of a layer, `.weight` or `.bias` is appended to the name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum SourcePattern {
     /// The same tensor.
     Same(&'static str),
     /// A matrix `[in, out]`, which is transposed. A bias is the same.
@@ -42,18 +42,18 @@ pub(crate) enum Source {
     /// This number everywhere; no tensor is read.
     Filled(f32),
     /// Another source, with one more row of this number at the end. In a vector, a row is a number.
-    Extended(&'static Source, f32),
+    Extended(&'static SourcePattern, f32),
 }
 
 /// Returns the source of our parameter `name`, by the first of these tables that has it.
-pub(crate) fn theirs(names: &[Names], name: &str) -> Option<Theirs> {
+pub(crate) fn theirs(names: &[NameMapping], name: &str) -> Option<ParameterSource> {
     let mut names = names.iter().copied().flatten();
     names.find_map(|(ours, source)| source.of(ours, name))
 }
 
-impl Source {
+impl SourcePattern {
     /// Returns the tensors of our parameter `name`, if its path begins like `ours`.
-    fn of(self, ours: &str, name: &str) -> Option<Theirs> {
+    fn of(self, ours: &str, name: &str) -> Option<ParameterSource> {
         let (number, rest) = numbered_prefix(ours, name)?;
         let rest = match rest {
             "" => "",
@@ -64,13 +64,15 @@ impl Source {
         let is_vector = rest == ".bias";
         let full = |theirs: &str| with_number(theirs, number) + rest;
         Some(match self {
-            Self::Transposed(theirs) if !is_vector => Theirs::Transposed(full(theirs)),
-            Self::Same(theirs) | Self::Transposed(theirs) => Theirs::Same(full(theirs)),
-            Self::Part { name, part, of } => Theirs::Part(full(name), part, of),
-            Self::Rows(table) => Theirs::Rows(full(table)),
-            Self::Plus(table, added) => Theirs::Plus(full(table), full(added)),
-            Self::Filled(number) => Theirs::Filled(number),
-            Self::Extended(source, number) => Theirs::Extended(Box::new(source.of(ours, name)?), number),
+            Self::Transposed(theirs) if !is_vector => ParameterSource::Transposed(full(theirs)),
+            Self::Same(theirs) | Self::Transposed(theirs) => ParameterSource::Same(full(theirs)),
+            Self::Part { name, part, of } => ParameterSource::Part(full(name), part, of),
+            Self::Rows(table) => ParameterSource::Rows(full(table)),
+            Self::Plus(table, added) => ParameterSource::Plus(full(table), full(added)),
+            Self::Filled(number) => ParameterSource::Filled(number),
+            Self::Extended(source, number) => {
+                ParameterSource::Extended(Box::new(source.of(ours, name)?), number)
+            }
         })
     }
 }
@@ -116,12 +118,15 @@ mod tests {
     fn sources_name_their_tensors() {
         let attention = "layers.{}.attention";
         let name = "layers.3.attention.weight";
-        let same = |name: &str| Some(Theirs::Same(name.into()));
-        let one_based = Source::Transposed("l{1}_W");
-        assert_eq!(one_based.of("layers.{}.attention.weight", name), Some(Theirs::Transposed("l4_W".into())));
+        let same = |name: &str| Some(ParameterSource::Same(name.into()));
+        let one_based = SourcePattern::Transposed("l{1}_W");
+        assert_eq!(
+            one_based.of("layers.{}.attention.weight", name),
+            Some(ParameterSource::Transposed("l4_W".into()))
+        );
         let bias = "layers.3.attention.bias";
-        assert_eq!(Source::Transposed("h.{}").of(attention, bias), same("h.3.bias"));
-        assert_eq!(Source::Same("h.{}").of(attention, name), same("h.3.weight"));
-        assert_eq!(Source::Same("h.{}").of(attention, "layers.3.attentions"), None);
+        assert_eq!(SourcePattern::Transposed("h.{}").of(attention, bias), same("h.3.bias"));
+        assert_eq!(SourcePattern::Same("h.{}").of(attention, name), same("h.3.weight"));
+        assert_eq!(SourcePattern::Same("h.{}").of(attention, "layers.3.attentions"), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::tensors::Tensors;
 
 /// The other tool's tensors from which one of our parameters is made.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Theirs {
+pub(crate) enum ParameterSource {
     Same(String),
     Transposed(String),
     /// A part of the tensor: its number, counted from 0, and the number of equal parts. A matrix is
@@ -19,10 +19,10 @@ pub(crate) enum Theirs {
     Rows(String),
     Plus(String, String),
     Filled(f32),
-    Extended(Box<Theirs>, f32),
+    Extended(Box<ParameterSource>, f32),
 }
 
-impl Theirs {
+impl ParameterSource {
     /// Returns the same with other names.
     pub(super) fn renamed(self, rename: impl Fn(String) -> String + Copy) -> Self {
         match self {
@@ -37,22 +37,25 @@ impl Theirs {
     }
 
     /// Returns the names and shapes of the tensors that make a parameter of this `shape`.
-    pub(super) fn needs(&self, shape: &[usize]) -> Vec<(String, Shape)> {
+    pub(super) fn needs(&self, shape: &[usize]) -> Vec<(String, ExpectedShape)> {
         let reversed = || shape.iter().rev().copied();
         let one = |name: &String, shape| vec![(name.clone(), shape)];
         match self {
-            Self::Same(name) => one(name, Shape::Exactly(shape.to_vec())),
-            Self::Transposed(name) => one(name, Shape::Exactly(reversed().collect())),
+            Self::Same(name) => one(name, ExpectedShape::Exactly(shape.to_vec())),
+            Self::Transposed(name) => one(name, ExpectedShape::Exactly(reversed().collect())),
             Self::Part(name, _, of) => {
                 let mut theirs: Vec<usize> = reversed().collect();
                 if let Some(width) = theirs.last_mut() {
                     *width *= of;
                 }
-                one(name, Shape::Exactly(theirs))
+                one(name, ExpectedShape::Exactly(theirs))
             }
-            Self::Rows(table) => one(table, Shape::rows(shape[0], shape)),
+            Self::Rows(table) => one(table, ExpectedShape::rows(shape[0], shape)),
             Self::Plus(table, added) => {
-                vec![(table.clone(), Shape::rows(shape[0], shape)), (added.clone(), Shape::rows(1, shape))]
+                vec![
+                    (table.clone(), ExpectedShape::rows(shape[0], shape)),
+                    (added.clone(), ExpectedShape::rows(1, shape)),
+                ]
             }
             Self::Filled(_) => Vec::new(),
             Self::Extended(theirs, _) => theirs.needs(&before_last_row(shape)),
@@ -90,7 +93,7 @@ impl Theirs {
 
 /// The shape that a tensor must have.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum ExpectedShape {
     Exactly(Vec<usize>),
     /// A table with at least this many rows.
     Rows {
@@ -99,7 +102,7 @@ pub(super) enum Shape {
     },
 }
 
-impl Shape {
+impl ExpectedShape {
     /// The shape of a table as wide as one of this `shape`.
     fn rows(at_least: usize, shape: &[usize]) -> Self {
         let width = shape[1];
@@ -118,7 +121,7 @@ impl Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ExpectedShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exactly(shape) => write!(f, "{shape:?}"),
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn rows_are_added() {
-        let extended = Theirs::Extended(Box::new(Theirs::Filled(0.0)), 7.0);
+        let extended = ParameterSource::Extended(Box::new(ParameterSource::Filled(0.0)), 7.0);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model.bin");
         let (version, none) = (1u64.to_le_bytes(), 0u64.to_le_bytes());
@@ -173,8 +176,8 @@ mod tests {
         let tensors = Tensors::binary(&path).unwrap();
         let values = extended.values(&tensors, &[3, 2]).unwrap();
         assert_eq!(*values, [0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
-        let one = Theirs::Extended(Box::new(Theirs::Transposed("W".into())), 0.0);
-        let shape = Shape::Exactly(vec![2, 2]);
+        let one = ParameterSource::Extended(Box::new(ParameterSource::Transposed("W".into())), 0.0);
+        let shape = ExpectedShape::Exactly(vec![2, 2]);
         assert_eq!(one.needs(&[3, 2]), [("W".to_owned(), shape)]);
     }
 
@@ -183,7 +186,7 @@ mod tests {
         let values = [1.0, 2.0, 3.0, 4.0];
         assert_eq!(*first_rows(Cow::Borrowed(&values), &[1, 2]), [1.0, 2.0]);
         assert_eq!(*first_rows(values.to_vec().into(), &[1, 2]), [1.0, 2.0]);
-        let (_, shape) = &Theirs::Rows("P".into()).needs(&[3, 2])[0];
+        let (_, shape) = &ParameterSource::Rows("P".into()).needs(&[3, 2])[0];
         assert!(shape.fits(&[3, 2]) && shape.fits(&[4, 2]));
         assert!(!shape.fits(&[2, 2]) && !shape.fits(&[3, 3]) && !shape.fits(&[6]));
         assert_eq!(shape.to_string(), "3 or more rows of 2");
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn vectors_may_be_stored_as_rows() {
-        let shape = Shape::Exactly(vec![3]);
+        let shape = ExpectedShape::Exactly(vec![3]);
         assert!(shape.fits(&[3]) && shape.fits(&[1, 3]));
         assert!(!shape.fits(&[3, 1]) && !shape.fits(&[2, 3]));
     }

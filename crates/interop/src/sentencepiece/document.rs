@@ -7,13 +7,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::slot::Slot;
+use super::slot::VocabularyToken;
 use super::{Kind, Role, SentencePiece};
 
 const WORD_MARK: char = '▁';
 
 impl SentencePiece {
-    pub(super) fn tokenizer_of(&self, slots: Vec<Slot>) -> Value {
+    pub(super) fn tokenizer_of(&self, slots: Vec<VocabularyToken>) -> Value {
         let special: Vec<&str> = slots
             .iter()
             .filter(|slot| matches!(slot.role, Role::Control | Role::Unknown))
@@ -92,7 +92,7 @@ impl SentencePiece {
         }
     }
 
-    fn unigram(&self, slots: &[Slot]) -> Value {
+    fn unigram(&self, slots: &[VocabularyToken]) -> Value {
         let vocab: Vec<(&str, f64)> = slots
             .iter()
             .map(|slot| match slot.role {
@@ -100,7 +100,7 @@ impl SentencePiece {
                 _ => (slot.text.as_str(), f64::from(slot.score)),
             })
             .collect();
-        let is_matched = |slot: &Slot| matches!(slot.role, Role::Normal | Role::Symbol);
+        let is_matched = |slot: &VocabularyToken| matches!(slot.role, Role::Normal | Role::Symbol);
         let unmatched: Vec<usize> =
             (slots.iter().enumerate()).filter(|(_, slot)| !is_matched(slot)).map(|(id, _)| id).collect();
         let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
@@ -110,9 +110,12 @@ impl SentencePiece {
         })
     }
 
-    fn bpe(&self, slots: &[Slot]) -> Value {
-        let vocab: serde_json::Map<String, Value> =
-            slots.iter().zip(0..).map(|(slot, id): (&Slot, usize)| (slot.text.clone(), id.into())).collect();
+    fn bpe(&self, slots: &[VocabularyToken]) -> Value {
+        let vocab: serde_json::Map<String, Value> = slots
+            .iter()
+            .zip(0..)
+            .map(|(slot, id): (&VocabularyToken, usize)| (slot.text.clone(), id.into()))
+            .collect();
         let unk = slots.iter().find(|slot| slot.role == Role::Unknown);
         json!({
             "type": "BPE",
@@ -137,8 +140,8 @@ fn symbol_score(text: &str) -> f32 {
 }
 
 /// Divides words before the search for pieces, unless a piece may contain a blank.
-fn metaspace(slots: &[Slot]) -> Value {
-    let crosses = |slot: &Slot| {
+fn metaspace(slots: &[VocabularyToken]) -> Value {
+    let crosses = |slot: &VocabularyToken| {
         matches!(slot.role, Role::Normal | Role::Symbol) && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
     };
     let split = !slots.iter().any(crosses);
@@ -146,7 +149,7 @@ fn metaspace(slots: &[Slot]) -> Value {
 }
 
 /// User-defined symbols, the longest first.
-fn symbols(slots: &[Slot]) -> Vec<&str> {
+fn symbols(slots: &[VocabularyToken]) -> Vec<&str> {
     let symbols = slots.iter().filter(|slot| slot.role == Role::Symbol);
     let mut symbols: Vec<&str> = symbols.map(|slot| slot.text.as_str()).collect();
     symbols.sort_by_key(|text| std::cmp::Reverse(text.len()));
@@ -164,14 +167,14 @@ fn isolated(symbols: &[&str]) -> Option<Value> {
 }
 
 /// All pairs of pieces that make up a piece, beginning with the pairs of the likeliest piece.
-fn merges(slots: &[Slot]) -> Vec<(&str, &str)> {
+fn merges(slots: &[VocabularyToken]) -> Vec<(&str, &str)> {
     let pieces: HashMap<&str, usize> = slots
         .iter()
         .enumerate()
         .filter(|(_, slot)| matches!(slot.role, Role::Normal))
         .map(|(id, slot)| (slot.text.as_str(), id))
         .collect();
-    let mut ranked: Vec<&Slot> = slots.iter().filter(|slot| slot.role == Role::Normal).collect();
+    let mut ranked: Vec<&VocabularyToken> = slots.iter().filter(|slot| slot.role == Role::Normal).collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut merges = Vec::new();
     for slot in ranked {

@@ -16,8 +16,8 @@ use attentive_base::error::Result;
 use attentive_base::regular_file;
 use attentive_config::TokenizerKind;
 
-use self::protobuf::{Field, Message};
-use self::slot::Slot;
+use self::protobuf::{Field, ProtobufMessage};
+use self::slot::VocabularyToken;
 use super::keys::not_understood;
 
 /// A model of SentencePiece.
@@ -78,7 +78,7 @@ impl SentencePiece {
             add_dummy_prefix: true,
             remove_extra_whitespaces: true,
         };
-        for field in Message::new(bytes) {
+        for field in ProtobufMessage::new(bytes) {
             match field? {
                 (1, Field::Bytes(piece)) => model.pieces.push(Piece::parse(piece)?),
                 (2, Field::Bytes(trainer)) => model.read_trainer(trainer)?,
@@ -99,7 +99,7 @@ impl SentencePiece {
 
     /// Reads `TrainerSpec` of sentencepiece_model.proto.
     fn read_trainer(&mut self, bytes: &[u8]) -> Result<(), String> {
-        for field in Message::new(bytes) {
+        for field in ProtobufMessage::new(bytes) {
             match field? {
                 (3, Field::Number(1)) => self.kind = Kind::Unigram,
                 (3, Field::Number(2)) => self.kind = Kind::Bpe,
@@ -118,7 +118,7 @@ impl SentencePiece {
 
     /// Reads `NormalizerSpec` of sentencepiece_model.proto.
     fn read_normalizer(&mut self, bytes: &[u8]) -> Result<(), String> {
-        for field in Message::new(bytes) {
+        for field in ProtobufMessage::new(bytes) {
             match field? {
                 (2, Field::Bytes(charsmap)) => self.charsmap = charsmap.to_vec(),
                 (3, Field::Number(flag)) => self.add_dummy_prefix = flag != 0,
@@ -134,7 +134,7 @@ impl SentencePiece {
 
     /// Refuses a `NormalizerSpec` that changes outputs.
     fn refuse_denormalizer(bytes: &[u8]) -> Result<(), String> {
-        for field in Message::new(bytes) {
+        for field in ProtobufMessage::new(bytes) {
             if let (2, Field::Bytes([_, ..])) = field? {
                 return Err("`denormalizer_spec` is not supported".into());
             }
@@ -157,7 +157,7 @@ impl SentencePiece {
 
     /// Returns the `tokenizer.json` with the ids of the pieces in this file.
     pub(super) fn tokenizer(&self) -> Value {
-        let slots = self.pieces.iter().map(Slot::of).collect();
+        let slots = self.pieces.iter().map(VocabularyToken::of).collect();
         self.tokenizer_of(slots)
     }
 
@@ -169,22 +169,22 @@ impl SentencePiece {
     pub(super) fn tokenizer_with(&self, ids: &HashMap<String, TokenId>) -> Result<Value, String> {
         let own: HashMap<&str, &Piece> =
             self.pieces.iter().map(|piece| (piece.text.as_str(), piece)).collect();
-        let mut slots: Vec<Option<Slot>> = vec![None; ids.len()];
+        let mut slots: Vec<Option<VocabularyToken>> = vec![None; ids.len()];
         for (text, &id) in ids {
             let slot = slots
                 .get_mut(id as usize)
                 .filter(|slot| slot.is_none())
                 .ok_or_else(|| format!("the id {id} of `{text}` is taken, or beyond the vocabulary"))?;
             *slot = Some(match own.get(text.as_str()) {
-                Some(piece) => Slot::of(piece),
-                None => Slot::foreign(text),
+                Some(piece) => VocabularyToken::of(piece),
+                None => VocabularyToken::foreign(text),
             });
         }
-        let mut slots: Vec<Slot> = slots.into_iter().flatten().collect();
+        let mut slots: Vec<VocabularyToken> = slots.into_iter().flatten().collect();
         let is_beyond = |piece: &&Piece| {
             matches!(piece.role, Role::Normal | Role::Symbol) && !ids.contains_key(&piece.text)
         };
-        slots.extend(self.pieces.iter().filter(is_beyond).map(Slot::of));
+        slots.extend(self.pieces.iter().filter(is_beyond).map(VocabularyToken::of));
         Ok(self.tokenizer_of(slots))
     }
 
@@ -204,10 +204,10 @@ impl SentencePiece {
         let (replaced, rest) = self.pieces.split_at(3);
         let own = |token: &str| replaced.iter().find(|piece| piece.text == token);
         let front = front.iter().map(|token| match own(token) {
-            Some(piece) => Slot::of(piece),
-            None => Slot::foreign(token),
+            Some(piece) => VocabularyToken::of(piece),
+            None => VocabularyToken::foreign(token),
         });
-        Ok(self.tokenizer_of(front.chain(rest.iter().map(Slot::of)).collect()))
+        Ok(self.tokenizer_of(front.chain(rest.iter().map(VocabularyToken::of)).collect()))
     }
 
     /// Returns the id of the piece `text` in this file.
@@ -221,7 +221,7 @@ impl Piece {
     /// Parses a `SentencePiece` of sentencepiece_model.proto.
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut piece = Self { text: String::new(), score: 0.0, role: Role::Normal };
-        for field in Message::new(bytes) {
+        for field in ProtobufMessage::new(bytes) {
             match field? {
                 (1, Field::Bytes(text)) => {
                     let text = str::from_utf8(text).map_err(|_| "a piece is not UTF-8")?;

@@ -2,7 +2,7 @@
 
 /// A message, read as fields with their numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Message<'a>(&'a [u8]);
+pub(super) struct ProtobufMessage<'a>(&'a [u8]);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Field<'a> {
@@ -12,7 +12,7 @@ pub(super) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-impl<'a> Message<'a> {
+impl<'a> ProtobufMessage<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
     }
 }
 
-impl<'a> Iterator for Message<'a> {
+impl<'a> Iterator for ProtobufMessage<'a> {
     type Item = Result<(u64, Field<'a>), String>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn fields_are_read_and_damage_ends_the_message() {
         let bytes = [0x08, 0x96, 0x01, 0x12, 2, b'o', b'k', 0x1D, 0, 0, 0x80, 0x3F];
-        let fields: Vec<_> = Message::new(&bytes).collect();
+        let fields: Vec<_> = ProtobufMessage::new(&bytes).collect();
         assert_eq!(
             fields,
             [
@@ -83,9 +83,9 @@ mod tests {
             ]
         );
         for end in [1, 2, 4, 6, 9] {
-            let last = Message::new(&bytes[..end]).last().unwrap();
+            let last = ProtobufMessage::new(&bytes[..end]).last().unwrap();
             assert!(last.is_err(), "{end}");
         }
-        assert_eq!(Message::new(&[0xFF; 20]).count(), 1);
+        assert_eq!(ProtobufMessage::new(&[0xFF; 20]).count(), 1);
     }
 }

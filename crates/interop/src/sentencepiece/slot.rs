@@ -6,13 +6,13 @@ use super::{Piece, Role};
 
 /// A token of the new vocabulary.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct VocabularyToken {
     pub(super) text: String,
     pub(super) score: f32,
     pub(super) role: Role,
 }
 
-impl Slot {
+impl VocabularyToken {
     /// Returns a token of the vocabulary that is not a piece: a special token, a language, or a piece of the
     /// other side, which stands for unknown text of this side that is spelled like it.
     pub(super) fn foreign(text: &str) -> Self {

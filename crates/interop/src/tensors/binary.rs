@@ -4,7 +4,7 @@
 //! tensor the lengths of its name, of its shape and of its data and its type; then all names, each with a NUL
 //! at its end, all shapes in numbers of 32 bits, the length of the padding and the padding, and all data.
 
-use super::{Found, Numbers, Order, Stored};
+use super::{FileTensors, Numbers, Order, Stored};
 
 const VERSION: u64 = 1;
 /// The bits of a type that are the size of a number in bytes.
@@ -49,7 +49,7 @@ struct Header {
     data: u64,
 }
 
-pub(super) fn places(file: &[u8]) -> Found {
+pub(super) fn places(file: &[u8]) -> FileTensors {
     let mut rest = Rest { bytes: file, len: file.len() };
     match rest.number()? {
         VERSION => {}

@@ -115,14 +115,14 @@ impl Tensors {
         Self { path: path.to_path_buf(), files: Vec::new(), found: BTreeMap::new() }
     }
 
-    fn one_file(path: &Path, places: fn(&[u8]) -> Found) -> Result<Self> {
+    fn one_file(path: &Path, places: fn(&[u8]) -> FileTensors) -> Result<Self> {
         let mut tensors = Self::none(path);
         tensors.add(path, places)?;
         Ok(tensors)
     }
 
     /// Adds the tensors that `places` finds in the file `path`.
-    fn add(&mut self, path: &Path, places: fn(&[u8]) -> Found) -> Result<()> {
+    fn add(&mut self, path: &Path, places: fn(&[u8]) -> FileTensors) -> Result<()> {
         let file = regular_file::open(path).map_err(Error::io("read", path))?;
         let mapped = Mapped::open(&file, path, IfLost::End).map_err(Error::io("read", path))?;
         let found = places(&mapped);
@@ -223,7 +223,7 @@ impl Tensors {
 }
 
 /// The tensors of a file, or a description of what is wrong with it.
-type Found = std::result::Result<Vec<(String, Stored)>, String>;
+type FileTensors = std::result::Result<Vec<(String, Stored)>, String>;
 
 /// A tensor as described by its file.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! NumPy's archives of arrays, `.npz`: a ZIP archive of `.npy` files.
 
-use super::zip::{self, Entry};
-use super::{Found, Numbers, Stored};
+use super::zip::{self, ZipEntry};
+use super::{FileTensors, Numbers, Stored};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-pub(super) fn places(file: &[u8]) -> Found {
+pub(super) fn places(file: &[u8]) -> FileTensors {
     let mut found = Vec::new();
-    for Entry { name, data } in zip::entries(file)? {
+    for ZipEntry { name, data } in zip::entries(file)? {
         let array = array(&file[data.clone()]);
         let array = array.ok_or_else(|| format!("entry `{name}` is not a NumPy array"))?;
         if array.is_by_columns {

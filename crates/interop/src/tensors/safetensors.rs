@@ -11,7 +11,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorInfo};
 use serde::Deserialize;
 
-use super::{Found, Numbers, Stored, Tensors};
+use super::{FileTensors, Numbers, Stored, Tensors};
 use crate::diagnosis;
 use crate::keys::not_understood;
 
@@ -64,7 +64,7 @@ fn part(dir: &Path) -> Option<String> {
     names.filter(is_part).min()
 }
 
-fn places(file: &[u8]) -> Found {
+fn places(file: &[u8]) -> FileTensors {
     let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
     let (header, metadata) = try_contain(read)?;
     let data = header + size_of::<u64>();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ZipEntry {
     pub(super) name: String,
     /// The range of its bytes in the archive.
     pub(super) data: Range<usize>,
@@ -22,7 +22,7 @@ const LONGEST_COMMENT: usize = u16::MAX as usize;
 
 /// Returns the entries of the archive `file`, or describes what is wrong with it. Their checksums are
 /// compared.
-pub(super) fn entries(file: &[u8]) -> Result<Vec<Entry>, String> {
+pub(super) fn entries(file: &[u8]) -> Result<Vec<ZipEntry>, String> {
     let end = end(file).ok_or("it is not a ZIP archive, or it is truncated")?;
     let (count, mut at) = (short(end, 10), long(end, 16));
     if count == u16::MAX || at == u32::MAX as usize {
@@ -41,7 +41,7 @@ pub(super) fn entries(file: &[u8]) -> Result<Vec<Entry>, String> {
             return Err("its entries overlap".into());
         }
         let name = name.to_owned();
-        entries.push(Entry { name, data });
+        entries.push(ZipEntry { name, data });
         at += CENTRAL_LEN + name_len + extra + comment;
     }
     Ok(entries)

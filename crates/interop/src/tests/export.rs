@@ -20,7 +20,7 @@ fn and_back(dir: &Path) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let [theirs, back] = ["theirs", "back"].map(|name| folder.path().join(name));
     export(dir, ExportFormat::Hf, &theirs).unwrap();
-    Foreign::open(&theirs, None, &Languages::default()).unwrap().write(&back).unwrap();
+    ForeignModel::open(&theirs, None, &Languages::default()).unwrap().write(&back).unwrap();
     (folder, back)
 }
 
@@ -108,7 +108,7 @@ fn written(pipeline: &Pipeline) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("own");
     let write = |path: &Path| checkpoint::weights::write(path, &pipeline.model().copied());
-    let files: [(&str, &checkpoint::atomic::Content<'_>); 1] = [(checkpoint::files::WEIGHTS, &write)];
+    let files: [(&str, &checkpoint::atomic::ContentWriter<'_>); 1] = [(checkpoint::files::WEIGHTS, &write)];
     let mut config = pipeline.config().clone();
     config.data.max_len = config.model.max_len;
     let provenance = checkpoint::Provenance::default;
@@ -295,7 +295,7 @@ fn models_of_marian_come_back_to_the_bit() {
         let folder = tempfile::tempdir().unwrap();
         let [own, theirs, back] = ["own", "theirs", "back"].map(|name| folder.path().join(name));
         let import = |from: &Path, to: &Path| {
-            let foreign = Foreign::open(from, None, &Languages::default());
+            let foreign = ForeignModel::open(from, None, &Languages::default());
             foreign.unwrap().write(to).unwrap();
         };
         import(&fixture(&format!("../marian/{kind}")), &own);

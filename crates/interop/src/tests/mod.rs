@@ -27,7 +27,7 @@ use attentive_text::Languages;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
-use super::Foreign;
+use super::ForeignModel;
 
 const KINDS: [&str; 42] = [
     "bart",
@@ -75,8 +75,8 @@ const KINDS: [&str; 42] = [
     "xlm_roberta_tagger_v5",
 ];
 
-fn open(dir: &Path) -> Result<Foreign> {
-    Foreign::open(dir, None, &Languages::default())
+fn open(dir: &Path) -> Result<ForeignModel> {
+    ForeignModel::open(dir, None, &Languages::default())
 }
 
 fn fixture(kind: &str) -> PathBuf {
@@ -131,7 +131,7 @@ fn languages_are_chosen_at_import_and_for_a_run() {
         target: Some(target.to_owned()),
     };
     let out = folder.path().join("out");
-    let foreign = Foreign::open(folder.path(), None, &languages("en_XX", "de_DE")).unwrap();
+    let foreign = ForeignModel::open(folder.path(), None, &languages("en_XX", "de_DE")).unwrap();
     foreign.write(&out).unwrap();
     let pipeline = Pipeline::load(&out).unwrap();
     let framed = |pipeline: &Pipeline| {

@@ -1,11 +1,11 @@
 //! Gradients of additive attention; the scores are recomputed.
 
-use super::{Row, bounded_sums};
+use super::{AttentionRow, bounded_sums};
 use crate::attention::softmax_backward_row;
 use crate::scratch::with_scratches;
 use crate::simd::sum_of_two;
 
-impl Row<'_> {
+impl AttentionRow<'_> {
     /// Returns the gradient of the query given the gradient `grad` of the context, and adds the gradients of
     /// the keys to `dkeys` `[src_len, d_key]` and that of v to `dv` `[d_key]`, skipping padding.
     pub(crate) fn query_backward(
@@ -26,7 +26,7 @@ impl Row<'_> {
 
 vectorized! {
     /// The gradients of the weights; zero at padding.
-    fn weights_backward(row: Row<'_>, grad: &[f32], dweights: &mut [f32]) {
+    fn weights_backward(row: AttentionRow<'_>, grad: &[f32], dweights: &mut [f32]) {
         let d = grad.len();
         let (seen, padding) = dweights.split_at_mut(row.n_keys);
         for (j, dweight) in seen.iter_mut().enumerate() {
@@ -40,7 +40,7 @@ vectorized! {
     /// Computes the gradient of the query and adds those of keys and v. `room` is scratch for `d_key`
     /// elements.
     fn scores_backward(
-        row: Row<'_>,
+        row: AttentionRow<'_>,
         dscores: &[f32],
         dquery: &mut [f32],
         dkeys: &mut [f32],

@@ -64,10 +64,15 @@ impl<'a> AdditiveAttentionInputs<'a> {
     }
 
     /// Returns query `row` with its sentence.
-    pub(crate) fn row(self, shape: AdditiveAttentionShape, query: usize, sentence: usize) -> Row<'a> {
+    pub(crate) fn row(
+        self,
+        shape: AdditiveAttentionShape,
+        query: usize,
+        sentence: usize,
+    ) -> AttentionRow<'a> {
         let AdditiveAttentionShape { src_len, d_key, d_value, .. } = shape;
         let first = sentence * src_len;
-        Row {
+        AttentionRow {
             query: &self.queries[query * d_key..][..d_key],
             keys: &self.keys[first * d_key..][..src_len * d_key],
             values: &self.values[first * d_value..][..src_len * d_value],
@@ -79,7 +84,7 @@ impl<'a> AdditiveAttentionInputs<'a> {
 
 /// A query and its sentence.
 #[derive(Clone, Copy)]
-pub(crate) struct Row<'a> {
+pub(crate) struct AttentionRow<'a> {
     /// `[d_key]`
     query: &'a [f32],
     /// `[src_len, d_key]`
@@ -108,11 +113,11 @@ pub fn additive_attention(
     assert_shape("v", v, [query.len()]);
     assert_shape("keys", keys, [n_keys, query.len()]);
     assert_shape("values", values, [n_keys, context.len()]);
-    let row = Row { query, keys, values, n_keys, v };
+    let row = AttentionRow { query, keys, values, n_keys, v };
     row.attend(weights, context);
 }
 
-impl Row<'_> {
+impl AttentionRow<'_> {
     /// Computes the `weights` `[src_len]` and the `context` `[d_value]`; both are zero for a query without
     /// visible keys.
     pub(crate) fn attend(self, weights: &mut [f32], context: &mut [f32]) {
@@ -129,7 +134,7 @@ impl Row<'_> {
 
 vectorized! {
     /// The scores of the visible keys, 0 elsewhere. `room` is scratch for `d_key` elements.
-    fn scores(row: Row<'_>, room: &mut [f32], scores: &mut [f32]) {
+    fn scores(row: AttentionRow<'_>, room: &mut [f32], scores: &mut [f32]) {
         let (seen, padding) = scores.split_at_mut(row.n_keys);
         for (j, score) in seen.iter_mut().enumerate() {
             bounded_sums(row.query, row.key(j), room);
@@ -149,7 +154,7 @@ fn bounded_sums(q: &[f32], k: &[f32], out: &mut [f32]) {
 
 vectorized! {
     /// Σ w v over the visible keys.
-    fn weighted_mean(row: Row<'_>, weights: &[f32], context: &mut [f32]) {
+    fn weighted_mean(row: AttentionRow<'_>, weights: &[f32], context: &mut [f32]) {
         let d = context.len();
         context.fill(0.0);
         for (j, &weight) in weights[..row.n_keys].iter().enumerate() {

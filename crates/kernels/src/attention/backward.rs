@@ -1,8 +1,8 @@
 //! Gradients of attention; scores and dropout masks are recomputed.
 
-use super::block::Block;
+use super::block::QueryBlock;
 use super::operands::{Targets, Views};
-use super::{AttentionInputs, AttentionShape, Head, Operands, columns, is_large};
+use super::{AttentionInputs, AttentionShape, Head, QkvOperands, columns, is_large};
 use crate::gemm::View;
 use crate::parallel::{for_each, for_each_short};
 use crate::scratch::{with_scratch, with_scratches};
@@ -19,7 +19,7 @@ pub fn attention_backward(
     shape: AttentionShape,
     inputs: AttentionInputs<'_, &[f32]>,
     grad_out: &[f32],
-    gradients: Operands<&mut [f32]>,
+    gradients: QkvOperands<&mut [f32]>,
     bias: Option<&mut [f32]>,
 ) {
     let views = inputs.views(shape);
@@ -108,15 +108,15 @@ impl Backward<'_> {
             let mut gradients = Gradients { q, k: &k, v: &v, bias };
             let column = number * shape.d_head;
             let grad_out = self.grad_out.from(sentence * shape.tgt_len, column);
-            for number in 0..Block::count(shape.tgt_len) {
-                let block = Block::new(&head, number);
+            for number in 0..QueryBlock::count(shape.tgt_len) {
+                let block = QueryBlock::new(&head, number);
                 self.block(&block, grad_out.from(block.queries.start, 0), &mut gradients);
             }
         }
     }
 
     /// Adds the gradients of one block of queries, given those of its results, `[queries, d_head]`.
-    fn block(&self, block: &Block<'_>, grad_out: View<'_>, gradients: &mut Gradients<'_>) {
+    fn block(&self, block: &QueryBlock<'_>, grad_out: View<'_>, gradients: &mut Gradients<'_>) {
         let AttentionShape { d_head, .. } = self.shape;
         let (first, n_queries, len) = (block.queries.start, block.queries.len(), block.len());
         let dropout = self.inputs.dropout;
@@ -142,7 +142,7 @@ impl Backward<'_> {
     }
 
     /// Adds the gradients `grad` `[keys, width]` of the scaled scores to `bias` `[tgt_len, src_len]`.
-    fn add_bias_gradient(&self, block: &Block<'_>, grad: &[f32], bias: &mut [f32]) {
+    fn add_bias_gradient(&self, block: &QueryBlock<'_>, grad: &[f32], bias: &mut [f32]) {
         let src_len = self.shape.src_len;
         let (keys, n_queries) = (block.keys, block.queries.len());
         let width = keys.next_multiple_of(LANES);

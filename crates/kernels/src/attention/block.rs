@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::columns::{Queries, softmax, softmax_backward};
-use super::mask::Sites;
+use super::columns::{QueryColumns, softmax, softmax_backward};
+use super::mask::DropoutSites;
 use super::{AttentionShape, Causality, Head, QUERY_BLOCK};
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 use crate::gemm::{Product, View};
 use crate::scratch::with_scratch;
 use crate::simd::LANES;
@@ -17,7 +17,7 @@ const STRIP: usize = 64;
 
 /// Some queries of a head and the keys that at least one of them sees. Scores and weights are matrices
 /// `[keys, width]`, one query per column.
-pub(super) struct Block<'a> {
+pub(super) struct QueryBlock<'a> {
     pub(super) head: &'a Head<'a>,
     pub(super) queries: Range<usize>,
     pub(super) keys: usize,
@@ -27,7 +27,7 @@ pub(super) struct Block<'a> {
     pub(super) width: usize,
 }
 
-impl<'a> Block<'a> {
+impl<'a> QueryBlock<'a> {
     /// The number of blocks for `queries` queries.
     pub(super) fn count(queries: usize) -> usize {
         queries.div_ceil(QUERY_BLOCK)
@@ -54,7 +54,7 @@ impl<'a> Block<'a> {
     }
 
     /// Fills `weights` with the softmax of the queries over the keys, followed by `dropout`.
-    pub(super) fn weights(&self, dropout: Option<Dropout>, weights: &mut [f32]) {
+    pub(super) fn weights(&self, dropout: Option<DropoutCall>, weights: &mut [f32]) {
         let Self { head, width, .. } = *self;
         let q = head.q.from(self.queries.start, 0);
         self.products(head.k, q, weights);
@@ -82,20 +82,24 @@ impl<'a> Block<'a> {
         weights: &mut [f32],
         grad: &mut [f32],
         scale: f32,
-        dropout: Option<Dropout>,
+        dropout: Option<DropoutCall>,
     ) {
         let dropout = dropout.map(|dropout| self.sites(dropout));
         softmax_backward(weights, grad, self.width, self.columns(), scale, dropout);
     }
 
-    fn columns(&self) -> Queries {
-        Queries { first: self.queries.start, count: self.queries.len(), visible: self.head.visible() }
+    fn columns(&self) -> QueryColumns {
+        QueryColumns { first: self.queries.start, count: self.queries.len(), visible: self.head.visible() }
     }
 
     /// The elements of the dropout mask that belong to the weights.
-    fn sites(&self, dropout: Dropout) -> Sites {
+    fn sites(&self, dropout: DropoutCall) -> DropoutSites {
         let AttentionShape { tgt_len, src_len, .. } = self.head.shape;
-        Sites { dropout, start: (self.head.index * tgt_len + self.queries.start) * src_len, stride: src_len }
+        DropoutSites {
+            dropout,
+            start: (self.head.index * tgt_len + self.queries.start) * src_len,
+            stride: src_len,
+        }
     }
 
     /// Fills `out` `[keys, width]` with the products of each row of `keys`, the head's keys or values, and

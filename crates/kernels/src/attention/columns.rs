@@ -8,22 +8,22 @@
 use std::ops::Range;
 
 use super::Visible;
-use super::mask::{Mask, Sites};
+use super::mask::{DropoutSites, Mask};
 use crate::simd::{LANES, exp_nonpositive, larger, sum_of_lines};
 
 /// One number for each of 16 queries.
-pub(super) type Line = [f32; LANES];
+pub(super) type QueryLanes = [f32; LANES];
 
 /// The queries that have a column in a matrix.
 #[derive(Clone, Copy)]
-pub(super) struct Queries {
+pub(super) struct QueryColumns {
     /// Number of the first query within the head.
     pub(super) first: usize,
     pub(super) count: usize,
     pub(super) visible: Visible,
 }
 
-impl Queries {
+impl QueryColumns {
     /// The numbers of the strips of 16 queries.
     #[inline(always)]
     fn strips(self) -> Range<usize> {
@@ -48,10 +48,10 @@ vectorized! {
     pub(super) fn softmax(
         scores: &mut [f32],
         width: usize,
-        queries: Queries,
+        queries: QueryColumns,
         scale: f32,
         bias: Option<&[f32]>,
-        dropout: Option<Sites>,
+        dropout: Option<DropoutSites>,
     ) {
         let (scores, across) = (scores.as_chunks_mut::<LANES>().0, width / LANES);
         let mut mask = dropout.map(Mask::new);
@@ -94,7 +94,7 @@ vectorized! {
 
 /// `x` = `x` ⊙ `factors`
 #[inline(always)]
-fn multiply(x: &mut Line, factors: &Line) {
+fn multiply(x: &mut QueryLanes, factors: &QueryLanes) {
     for (x, factor) in x.iter_mut().zip(factors) {
         *x *= factor;
     }
@@ -104,12 +104,12 @@ fn multiply(x: &mut Line, factors: &Line) {
 /// updates the largest.
 #[inline(always)]
 fn scale_and_hide(
-    scores: &mut Line,
-    bias: Option<&Line>,
+    scores: &mut QueryLanes,
+    bias: Option<&QueryLanes>,
     key: i32,
     seen: &[i32; LANES],
     scale: f32,
-    max: &mut Line,
+    max: &mut QueryLanes,
 ) {
     for score in &mut *scores {
         *score *= scale;
@@ -127,7 +127,7 @@ fn scale_and_hide(
 
 /// Replaces the scores x of one key by e^(x − `max`), and adds them to `sums`.
 #[inline(always)]
-fn exponentials(scores: &mut Line, max: &Line, sums: &mut Line) {
+fn exponentials(scores: &mut QueryLanes, max: &QueryLanes, sums: &mut QueryLanes) {
     for ((score, max), sum) in scores.iter_mut().zip(max).zip(sums) {
         *score = exp_nonpositive(*score - max);
         *sum += *score;
@@ -160,9 +160,9 @@ vectorized! {
         weights: &mut [f32],
         grad: &mut [f32],
         width: usize,
-        queries: Queries,
+        queries: QueryColumns,
         scale: f32,
-        dropout: Option<Sites>,
+        dropout: Option<DropoutSites>,
     ) {
         let (weights, across) = (weights.as_chunks_mut::<LANES>().0, width / LANES);
         let grad = grad.as_chunks_mut::<LANES>().0;

@@ -1,22 +1,22 @@
 //! Which attention weights dropout keeps.
 
-use super::columns::Line;
-use crate::dropout::{Dropout, GROUP, Kept};
+use super::columns::QueryLanes;
+use crate::dropout::{DropoutBits, DropoutCall, GROUP};
 use crate::simd::LANES;
 
 /// Dropout of the weights of some queries: the weight of query q for key k is element
 /// `start + q * stride + k`.
 #[derive(Clone, Copy)]
-pub(super) struct Sites {
-    pub(super) dropout: Dropout,
+pub(super) struct DropoutSites {
+    pub(super) dropout: DropoutCall,
     pub(super) start: usize,
     pub(super) stride: usize,
 }
 
 /// The dropout mask of 16 queries, one bit for each weight.
 pub(super) struct Mask {
-    sites: Sites,
-    kept: Kept,
+    sites: DropoutSites,
+    kept: DropoutBits,
     /// The factor of weights that are kept.
     scale: f32,
     /// Bit `key % 32` of element i of `words[key / 32]`: whether the weight of query i for `key` is kept.
@@ -24,8 +24,13 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    pub(super) fn new(sites: Sites) -> Self {
-        Self { sites, kept: Kept::new(sites.dropout), scale: sites.dropout.kept_scale(), words: Vec::new() }
+    pub(super) fn new(sites: DropoutSites) -> Self {
+        Self {
+            sites,
+            kept: DropoutBits::new(sites.dropout),
+            scale: sites.dropout.kept_scale(),
+            words: Vec::new(),
+        }
     }
 
     /// Draws the bits of `count` queries from `first` on for the keys before `end`.
@@ -47,7 +52,7 @@ impl Mask {
 
     /// The factors of the weights for `key`.
     #[inline(always)]
-    pub(super) fn factors(&self, key: usize) -> Line {
+    pub(super) fn factors(&self, key: usize) -> QueryLanes {
         let bit = 1 << (key % 32);
         let mut factors = [0.0; LANES];
         for (factor, word) in factors.iter_mut().zip(&self.words[key / 32]) {

@@ -13,20 +13,20 @@ mod scores;
 mod softmax;
 
 pub use backward::attention_backward;
-pub use operands::Operands;
+pub use operands::QkvOperands;
 pub use scores::{Causality, Scores, scale_of};
 pub(crate) use softmax::{softmax_backward_row, softmax_row};
 
 use attentive_base::lengths::Lengths;
 
 use crate::area::area;
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 use crate::gemm::View;
 use crate::parallel::for_each_short;
 use crate::scratch::with_scratch;
 use crate::threads::Threads;
 use crate::tile::TileMut;
-use block::Block;
+use block::QueryBlock;
 use operands::Views;
 
 /// Queries whose scores are computed together.
@@ -115,13 +115,13 @@ impl AttentionShape {
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T> {
     /// Queries, keys and values.
-    pub operands: Operands<T>,
+    pub operands: QkvOperands<T>,
     /// Keys per sentence; `None` if all are real.
     pub lengths: Option<&'a Lengths>,
     /// Scale, mask and bias of the scores.
     pub scores: Scores<T>,
     /// Dropout on the attention weights; the mask index is `((b * n_heads + h) * tgt_len + i) * src_len + j`.
-    pub dropout: Option<Dropout>,
+    pub dropout: Option<DropoutCall>,
 }
 
 impl<'a, T> AttentionInputs<'a, T> {
@@ -161,7 +161,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
     let width = shape.query_width();
     let elements = shape.elements(tgt_len, width);
     assert_eq!(out.len(), elements, "`out` of {shape:?}");
-    let blocks = Block::count(tgt_len);
+    let blocks = QueryBlock::count(tgt_len);
     let out = TileMut::new(out, batch * tgt_len, width, width);
     for_each_short(batch * n_heads * blocks, is_large(shape), |task| {
         let head = Head::new(shape, inputs, views, task / blocks);
@@ -172,7 +172,7 @@ pub fn attention(shape: AttentionShape, inputs: AttentionInputs<'_, &[f32]>, out
             // SAFETY: nothing is read or written.
             unsafe { next.query_tile(&out, &(0..tgt_len), d_head) }.prefetch();
         }
-        let block = Block::new(&head, task % blocks);
+        let block = QueryBlock::new(&head, task % blocks);
         with_scratch(block.len(), |weights| {
             block.weights(inputs.dropout, weights);
             // SAFETY: each task has its own head and rows, and this call borrows `out` mutably.

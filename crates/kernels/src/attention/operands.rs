@@ -6,7 +6,7 @@ use crate::tile::TileMut;
 
 /// Queries, keys and values, or their gradients. Each row holds the features of all heads, head after head.
 #[derive(Clone, Copy, Debug)]
-pub enum Operands<T> {
+pub enum QkvOperands<T> {
     /// Self-attention: rows of concatenated queries, keys and values,
     /// `[batch, len, (n_heads + 2 * n_kv_heads) * d_head]`.
     Joined(T),
@@ -19,13 +19,13 @@ pub enum Operands<T> {
     },
 }
 
-impl<T> Operands<T> {
+impl<T> QkvOperands<T> {
     /// Applies `f` to each operand.
-    pub fn map<U>(self, f: impl Fn(T) -> U) -> Operands<U> {
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> QkvOperands<U> {
         match self {
-            Self::Joined(joined) => Operands::Joined(f(joined)),
+            Self::Joined(joined) => QkvOperands::Joined(f(joined)),
             Self::Apart { queries, keys_values } => {
-                Operands::Apart { queries: f(queries), keys_values: f(keys_values) }
+                QkvOperands::Apart { queries: f(queries), keys_values: f(keys_values) }
             }
         }
     }
@@ -39,7 +39,7 @@ pub(super) struct Views<'a> {
     pub(super) v: View<'a>,
 }
 
-impl<'a> Operands<&'a [f32]> {
+impl<'a> QkvOperands<&'a [f32]> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn views(self, shape: AttentionShape) -> Views<'a> {
@@ -67,7 +67,7 @@ pub(super) enum Targets<'a> {
     Apart(TileMut<'a>, TileMut<'a>),
 }
 
-impl<'a> Operands<&'a mut [f32]> {
+impl<'a> QkvOperands<&'a mut [f32]> {
     /// # Panics
     /// If a slice does not fit the shape.
     pub(super) fn targets(self, shape: AttentionShape) -> Targets<'a> {

@@ -14,7 +14,7 @@ struct Case {
     lengths: Option<Lengths>,
     bias: Option<Vec<f32>>,
     causality: Causality,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
 }
 
 impl Case {
@@ -41,7 +41,7 @@ impl Case {
         }
     }
 
-    fn inputs<'a>(&'a self, operands: Operands<&'a [f32]>) -> AttentionInputs<'a, &'a [f32]> {
+    fn inputs<'a>(&'a self, operands: QkvOperands<&'a [f32]>) -> AttentionInputs<'a, &'a [f32]> {
         AttentionInputs {
             operands,
             lengths: self.lengths.as_ref(),
@@ -62,12 +62,12 @@ impl Case {
     fn run(&self) -> [Vec<f32>; 5] {
         let width = self.shape.kv_width();
         let keys_values = side_by_side(&[(&self.k, width), (&self.v, width)]);
-        let operands = Operands::Apart { queries: &self.q[..], keys_values: &keys_values[..] };
+        let operands = QkvOperands::Apart { queries: &self.q[..], keys_values: &keys_values[..] };
         let mut out = vec![f32::NAN; self.q.len()];
         let (mut dq, mut dkv) = (out.clone(), vec![f32::NAN; keys_values.len()]);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
         attention(self.shape, self.inputs(operands), &mut out);
-        let gradients = Operands::Apart { queries: &mut dq[..], keys_values: &mut dkv[..] };
+        let gradients = QkvOperands::Apart { queries: &mut dq[..], keys_values: &mut dkv[..] };
         let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
         attention_backward(self.shape, inputs, &self.grad, gradients, bias);
         let [dk, dv] = columns(&dkv, [width; 2]);
@@ -80,11 +80,11 @@ impl Case {
         let parts = [(&self.q[..], width), (&self.k, kv_width), (&self.v, kv_width)];
         let joined = side_by_side(&parts);
         let mut dbias = vec![f32::NAN; self.bias.as_ref().map_or(0, Vec::len)];
-        let operands = Operands::Joined(&joined[..]);
+        let operands = QkvOperands::Joined(&joined[..]);
         let mut out = vec![f32::NAN; self.q.len()];
         let mut gradient = vec![f32::NAN; joined.len()];
         attention(self.shape, self.inputs(operands), &mut out);
-        let gradients = Operands::Joined(&mut gradient[..]);
+        let gradients = QkvOperands::Joined(&mut gradient[..]);
         let (inputs, bias) = (self.inputs(operands), self.bias_gradient(&mut dbias));
         attention_backward(self.shape, inputs, &self.grad, gradients, bias);
         let [dq, dk, dv] = columns(&gradient, [width, kv_width, kv_width]);
@@ -95,7 +95,7 @@ impl Case {
         let (q, k, v) = (wide(&self.q), wide(&self.k), wide(&self.v));
         let bias = self.bias.as_ref().map(|bias| wide(bias));
         let Self { shape, causality, dropout, .. } = *self;
-        let twin = reference::Attention {
+        let twin = reference::ReferenceAttention {
             shape,
             q: &q,
             k: &k,
@@ -153,14 +153,14 @@ fn joined_operands_give_the_same_bits() {
         let mut case = Case::new(2, 3, 140, 140, 5);
         case.causality = causality;
         case.lengths = Some(Lengths::new([121, 140], 140));
-        case.dropout = Some(Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
+        case.dropout = Some(DropoutCall { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
         assert_eq!(case.run().map(|part| bits(&part)), case.run_joined().map(|part| bits(&part)));
     }
 }
 
 #[test]
 fn forward_and_backward_match_the_reference() {
-    let dropout = Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 };
+    let dropout = DropoutCall { rate: 0.2, seed: 1, micro_batch: 2, site: 3 };
     let shapes =
         [(1, 1, 1, 1, 1), (2, 3, 5, 7, 5), (1, 2, 70, 70, 16), (2, 1, 1, 40, 33), (1, 1, 300, 260, 4)];
     for (batch, n_heads, tgt_len, src_len, d_head) in shapes {
@@ -270,7 +270,7 @@ fn huge_scores_and_nan_are_handled() {
 #[test]
 fn the_thread_count_changes_nothing() {
     let mut case = Case::new(3, 2, 200, 210, 20);
-    case.dropout = Some(Dropout { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
+    case.dropout = Some(DropoutCall { rate: 0.1, seed: 1, micro_batch: 1, site: 1 });
     case.lengths = Some(ragged(3, 210));
     assert_same_on_all_pools(|| case.run().concat());
 }

@@ -11,7 +11,7 @@ use crate::gemm::{PreparedRight, Product, View, with_prepared_right, with_prepar
 use crate::linear::add_column_sums;
 use crate::parallel::for_each;
 use crate::recurrent::{
-    BackwardPass, RecurrentCall, RecurrentGradients, Schedule, hidden_gradients, weight_gradient,
+    BackwardPass, RecurrentCall, RecurrentGradients, RecurrentSchedule, hidden_gradients, weight_gradient,
 };
 use crate::scratch::{split, with_scratch, with_scratches};
 use crate::tile::TileMut;
@@ -96,7 +96,7 @@ pub fn attentive_recurrent_backward(
     gradients.check(call, inputs);
     let recurrent = call.recurrent;
     recurrent.check_rows("grad_out", grad_out, call.out_cols());
-    let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
+    let schedule = RecurrentSchedule::new(recurrent, inputs.recurrence.initial);
     assert_shape("room", room, [call.room()]);
     let [hidden, input, before, queries, dqueries] = split(room, call.tapes());
     let tapes = Tapes { hidden, input, before, queries, dqueries };

@@ -1,7 +1,7 @@
 //! The saved forward results that the backward pass needs.
 
 use super::{AttentiveRecurrentCall, AttentiveRecurrentInputs};
-use crate::recurrent::Schedule;
+use crate::recurrent::RecurrentSchedule;
 
 /// Results of [`super::attentive_recurrent`].
 #[derive(Clone, Copy, Debug)]
@@ -32,5 +32,5 @@ pub(super) struct Layer<'a> {
     pub(super) inputs: AttentiveRecurrentInputs<'a, &'a [f32]>,
     pub(super) result: AttentiveRecurrentResult<&'a [f32]>,
     pub(super) grad_out: &'a [f32],
-    pub(super) schedule: &'a Schedule<'a>,
+    pub(super) schedule: &'a RecurrentSchedule<'a>,
 }

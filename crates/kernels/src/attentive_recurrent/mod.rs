@@ -28,7 +28,7 @@ use crate::gemm::{PreparedRight, Product, View, with_prepared_right};
 use crate::linear::Affine;
 use crate::parallel::for_each;
 use crate::recurrent::{
-    ForwardPass, Prepared, Recurrence, RecurrentCall, Schedule, state_product, with_prepared,
+    ForwardPass, PreparedMap, Recurrence, RecurrentCall, RecurrentSchedule, state_product, with_prepared,
     with_prepared_if_any,
 };
 use crate::scratch::{with_scratch, with_scratches};
@@ -172,7 +172,7 @@ pub fn attentive_recurrent(
     // SAFETY: the two parts have no column in common, and nothing else accesses the matrix.
     let (states, contexts) =
         unsafe { (out.part(0, 0, rows, state_cols), out.part(0, state_cols, rows, call.d_value)) };
-    let schedule = Schedule::new(recurrent, inputs.recurrence.initial);
+    let schedule = RecurrentSchedule::new(recurrent, inputs.recurrence.initial);
     let attention =
         AttentionPass { call, inputs, projected, schedule: &schedule, contexts, attention_weights };
     let states = ForwardPass {
@@ -186,8 +186,8 @@ pub fn attentive_recurrent(
 /// The weights of all positions, packed.
 #[derive(Clone, Copy)]
 struct PreparedMaps<'a> {
-    query: Prepared<'a>,
-    hidden: Option<Prepared<'a>>,
+    query: PreparedMap<'a>,
+    hidden: Option<PreparedMap<'a>>,
     /// `[d_value, gates * d]`
     context: PreparedRight<'a>,
 }
@@ -234,7 +234,7 @@ struct AttentionPass<'a> {
     inputs: AttentiveRecurrentInputs<'a, &'a [f32]>,
     /// `[batch * len, gates * d]`
     projected: &'a [f32],
-    schedule: &'a Schedule<'a>,
+    schedule: &'a RecurrentSchedule<'a>,
     /// `[batch * len, d_value]`
     contexts: TileMut<'a>,
     /// `[batch * len, src_len]`

@@ -11,8 +11,8 @@
 
 use std::marker::PhantomData;
 
-use part::Part;
-use stored::Stored;
+use part::QueryGroup;
+use stored::CacheElement;
 
 use crate::attention::softmax_row;
 use crate::gemm::Float;
@@ -44,7 +44,7 @@ pub struct Heads {
 
 /// The layout of the blocks of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Layout {
+pub struct CacheLayout {
     pub heads: Heads,
     /// The number type of keys and values.
     pub numbers: Float,
@@ -52,7 +52,7 @@ pub struct Layout {
 
 /// The arithmetic by which products are added to a sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Products {
+pub enum Accumulation {
     /// As in `f32` matrix products on this CPU.
     AsInMatrixProducts,
     /// By fused multiply-adds on every CPU, if need be in software.
@@ -61,7 +61,7 @@ pub enum Products {
 
 /// A bias of the scores for each head and distance between key and query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DistanceBias {
+pub struct DistanceBiasValues {
     /// `[n_heads, 2 * reach - 1]`: distance key − query is at column `reach` − 1 + distance.
     values: Vec<f32>,
     reach: usize,
@@ -77,19 +77,19 @@ pub struct Queries<'a> {
     /// Position of the first query, for a bias.
     pub first: usize,
     /// The keys that they see.
-    pub seen: Seen,
+    pub seen: VisibleKeys,
 }
 
 /// The keys that a query sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum VisibleKeys {
     /// The first so many.
     All(usize),
     /// Those up to its own position.
     Earlier,
 }
 
-impl DistanceBias {
+impl DistanceBiasValues {
     /// The bias `of(head, query, key)` of all distances below `reach`.
     pub fn new(n_heads: usize, reach: usize, of: impl Fn(usize, usize, usize) -> f32) -> Self {
         let reach = reach.max(1);
@@ -111,8 +111,8 @@ impl DistanceBias {
 impl Queries<'_> {
     fn visible(&self, query: usize) -> usize {
         match self.seen {
-            Seen::All(keys) => keys,
-            Seen::Earlier => self.first + query + 1,
+            VisibleKeys::All(keys) => keys,
+            VisibleKeys::Earlier => self.first + query + 1,
         }
     }
 }
@@ -129,12 +129,12 @@ impl Heads {
     }
 
     /// The layout of blocks of keys and values of this type.
-    pub fn stored_in(self, numbers: Float) -> Layout {
-        Layout { heads: self, numbers }
+    pub fn stored_in(self, numbers: Float) -> CacheLayout {
+        CacheLayout { heads: self, numbers }
     }
 }
 
-impl Layout {
+impl CacheLayout {
     /// Words of a block.
     pub fn block_len(&self) -> usize {
         let numbers = 2 * BLOCK * self.heads.kv_width();
@@ -177,8 +177,8 @@ impl Layout {
         &self,
         queries: Queries<'_>,
         blocks: &[&[f32]],
-        bias: Option<&DistanceBias>,
-        products: Products,
+        bias: Option<&DistanceBiasValues>,
+        products: Accumulation,
         out: &mut [f32],
         attention: Option<&mut [f32]>,
     ) {
@@ -205,7 +205,7 @@ impl Layout {
 }
 
 impl Heads {
-    fn store<T: Stored>(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
+    fn store<T: CacheElement>(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
         let width = self.kv_width();
         let (to_keys, to_values) = stored::of_words_mut::<T>(block).split_at_mut(BLOCK * width);
         assert_eq!(keys.len(), width, "keys of {self:?}");
@@ -221,14 +221,14 @@ struct Layer<'a> {
     heads: Heads,
     queries: Queries<'a>,
     blocks: &'a [&'a [f32]],
-    bias: Option<&'a DistanceBias>,
+    bias: Option<&'a DistanceBiasValues>,
     attention: Option<&'a mut [f32]>,
     /// Keys that the last query sees.
     keys: usize,
 }
 
 impl<'a> Layer<'a> {
-    fn attend<T: Stored>(&mut self, products: Products, n: usize, out: &mut [f32]) {
+    fn attend<T: CacheElement>(&mut self, products: Accumulation, n: usize, out: &mut [f32]) {
         if let Some(attention) = self.attention.as_deref_mut() {
             attention.fill(0.0);
         }
@@ -256,9 +256,9 @@ impl<'a> Layer<'a> {
     }
 
     /// All heads of one query.
-    fn attend_one<T: Stored>(
+    fn attend_one<T: CacheElement>(
         &mut self,
-        products: Products,
+        products: Accumulation,
         query: usize,
         weights: &mut [f32],
         stride: usize,
@@ -274,8 +274,8 @@ impl<'a> Layer<'a> {
     }
 
     /// `rows` queries of `head`, or one query of all heads.
-    fn part<T: Stored>(&self, first: usize, rows: usize, head: usize) -> Part<'a, T> {
-        Part {
+    fn part<T: CacheElement>(&self, first: usize, rows: usize, head: usize) -> QueryGroup<'a, T> {
+        QueryGroup {
             heads: self.heads,
             rows: &self.queries.rows[first * self.queries.stride..],
             stride: self.queries.stride,

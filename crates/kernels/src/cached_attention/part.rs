@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::stored::{self, Stored};
-use super::{BLOCK, Heads, Products};
+use super::stored::{self, CacheElement};
+use super::{Accumulation, BLOCK, Heads};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2, Avx512};
 use crate::lanes::{Lanes, Portable};
@@ -15,7 +15,7 @@ const TERMS: usize = 256;
 
 /// Several queries of one head, or one query of all heads.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a, T> {
+pub(super) struct QueryGroup<'a, T> {
     pub(super) heads: Heads,
     pub(super) rows: &'a [f32],
     pub(super) stride: usize,
@@ -33,11 +33,21 @@ macro_rules! with_lanes {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn widest<T: Stored>(part: &Part<'_, T>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+            fn widest<T: CacheElement>(
+                part: &QueryGroup<'_, T>,
+                weights: &mut [f32],
+                stride: usize,
+                out: &mut [f32],
+            ) {
                 part.$body::<Avx512>(weights, stride, out)
             }
             #[target_feature(enable = "avx2,fma")]
-            fn wide<T: Stored>(part: &Part<'_, T>, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+            fn wide<T: CacheElement>(
+                part: &QueryGroup<'_, T>,
+                weights: &mut [f32],
+                stride: usize,
+                out: &mut [f32],
+            ) {
                 part.$body::<Avx2>(weights, stride, out)
             }
             if has_avx512() {
@@ -50,7 +60,7 @@ macro_rules! with_lanes {
             }
         }
         const HARDWARE: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-        if HARDWARE || $products == Products::Fused {
+        if HARDWARE || $products == Accumulation::Fused {
             $part.$body::<Portable<true>>($weights, $stride, $out)
         } else {
             $part.$body::<Portable<false>>($weights, $stride, $out)
@@ -58,14 +68,20 @@ macro_rules! with_lanes {
     }};
 }
 
-impl<T: Stored> Part<'_, T> {
+impl<T: CacheElement> QueryGroup<'_, T> {
     /// q·k of all keys in `blocks`, in rows of `stride`.
-    pub(super) fn scores(&self, products: Products, weights: &mut [f32], stride: usize) {
+    pub(super) fn scores(&self, products: Accumulation, weights: &mut [f32], stride: usize) {
         with_lanes!(products, self.all_scores(weights, stride, &mut []))
     }
 
     /// Σ weight · value, into the columns of the head.
-    pub(super) fn contexts(&self, products: Products, weights: &mut [f32], stride: usize, out: &mut [f32]) {
+    pub(super) fn contexts(
+        &self,
+        products: Accumulation,
+        weights: &mut [f32],
+        stride: usize,
+        out: &mut [f32],
+    ) {
         with_lanes!(products, self.all_contexts(weights, stride, out))
     }
 

@@ -5,7 +5,7 @@ use crate::lanes::Lanes;
 use crate::packed::Number;
 
 /// A number type of keys and values.
-pub(super) trait Stored: Number {
+pub(super) trait CacheElement: Number {
     /// The nearest number, ties to even.
     fn rounded(x: f32) -> Self;
 
@@ -25,7 +25,7 @@ pub(super) trait Stored: Number {
     unsafe fn load<L: Lanes>(from: *const Self) -> L;
 }
 
-impl Stored for f32 {
+impl CacheElement for f32 {
     #[inline(always)]
     fn rounded(x: f32) -> Self {
         x
@@ -48,7 +48,7 @@ impl Stored for f32 {
 }
 
 /// The upper half of an `f32`: a bfloat16.
-impl Stored for u16 {
+impl CacheElement for u16 {
     #[inline(always)]
     fn rounded(x: f32) -> Self {
         bf16::narrow(x)

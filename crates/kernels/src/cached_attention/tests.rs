@@ -1,5 +1,5 @@
 use super::*;
-use crate::attention::{AttentionInputs, AttentionShape, Causality, Operands, Scores, attention};
+use crate::attention::{AttentionInputs, AttentionShape, Causality, QkvOperands, Scores, attention};
 use crate::gemm::bf16;
 use crate::testing::{bits, random};
 
@@ -8,7 +8,7 @@ fn heads(n_heads: usize, n_kv_heads: usize, d_head: usize) -> Heads {
 }
 
 /// The blocks of keys and values `[len, 2 * kv_width]`, with NaN after the last position.
-fn blocks(layout: Layout, keys_values: &[f32]) -> Vec<Vec<f32>> {
+fn blocks(layout: CacheLayout, keys_values: &[f32]) -> Vec<Vec<f32>> {
     let width = layout.heads.kv_width();
     let positions: Vec<&[f32]> = keys_values.chunks_exact(2 * width).collect();
     let block = |positions: &[&[f32]]| {
@@ -23,17 +23,17 @@ fn blocks(layout: Layout, keys_values: &[f32]) -> Vec<Vec<f32>> {
 }
 
 fn found(
-    layout: Layout,
+    layout: CacheLayout,
     queries: Queries<'_>,
     n: usize,
     keys_values: &[f32],
-    bias: Option<&DistanceBias>,
+    bias: Option<&DistanceBiasValues>,
 ) -> (Vec<f32>, Vec<f32>) {
     let blocks = blocks(layout, keys_values);
     let blocks: Vec<&[f32]> = blocks.iter().map(Vec::as_slice).collect();
     let mut out = vec![f32::NAN; n * layout.heads.query_width()];
     let mut weights = vec![f32::NAN; n * queries.visible(n - 1)];
-    let products = Products::AsInMatrixProducts;
+    let products = Accumulation::AsInMatrixProducts;
     layout.attend(queries, &blocks, bias, products, &mut out, Some(&mut weights));
     let mut again = vec![f32::NAN; out.len()];
     layout.attend(queries, &blocks, bias, products, &mut again, None);
@@ -73,7 +73,7 @@ fn it_equals_attention_to_the_bit() {
             let q = random(tgt_len * heads.query_width(), 1);
             let kv = random(src_len * 2 * heads.kv_width(), 2);
             let inputs = AttentionInputs {
-                operands: Operands::Apart { queries: &q[..], keys_values: &kv[..] },
+                operands: QkvOperands::Apart { queries: &q[..], keys_values: &kv[..] },
                 lengths: None,
                 scores: Scores { scale: heads.scale, causality: Causality::Full, bias: None },
                 dropout: None,
@@ -82,7 +82,7 @@ fn it_equals_attention_to_the_bit() {
             let shape = AttentionShape { batch: 1, n_heads, n_kv_heads, tgt_len, src_len, d_head };
             attention(shape, inputs, &mut expected);
             let queries =
-                Queries { rows: &q, stride: heads.query_width(), first: 0, seen: Seen::All(src_len) };
+                Queries { rows: &q, stride: heads.query_width(), first: 0, seen: VisibleKeys::All(src_len) };
             let (out, weights) = found(heads.stored_in(Float::F32), queries, tgt_len, &kv, None);
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {tgt_len} {src_len}");
             for row in weights.chunks(src_len) {
@@ -108,7 +108,7 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
             let all = |head| (first..len).flat_map(move |q| (0..len).map(move |k| of(head, q, k)));
             let bias: Vec<f32> = (0..n_heads).flat_map(all).collect();
             let inputs = AttentionInputs {
-                operands: Operands::Apart { queries: &q[..], keys_values: &kv[..] },
+                operands: QkvOperands::Apart { queries: &q[..], keys_values: &kv[..] },
                 lengths: None,
                 scores: Scores { scale: heads.scale, causality: Causality::Causal, bias: Some(&bias[..]) },
                 dropout: None,
@@ -116,8 +116,9 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
             let mut expected = vec![0.0; q.len()];
             let shape = AttentionShape { batch: 1, n_heads, n_kv_heads, tgt_len: n, src_len: len, d_head };
             attention(shape, inputs, &mut expected);
-            let queries = Queries { rows: &q, stride: heads.query_width(), first, seen: Seen::Earlier };
-            let bias = DistanceBias::new(n_heads, 50, of);
+            let queries =
+                Queries { rows: &q, stride: heads.query_width(), first, seen: VisibleKeys::Earlier };
+            let bias = DistanceBiasValues::new(n_heads, 50, of);
             let (out, _) = found(heads.stored_in(Float::F32), queries, n, &kv, Some(&bias));
             assert_eq!(bits(&out), bits(&expected), "{heads:?} {first} {n}");
         }
@@ -128,7 +129,7 @@ fn later_keys_are_hidden_and_distances_biased_as_in_attention() {
 fn without_keys_the_result_is_zero() {
     let heads = heads(2, 1, 8);
     let q = random(heads.query_width(), 1);
-    let queries = Queries { rows: &q, stride: q.len(), first: 0, seen: Seen::All(0) };
+    let queries = Queries { rows: &q, stride: q.len(), first: 0, seen: VisibleKeys::All(0) };
     let (out, _) = found(heads.stored_in(Float::F32), queries, 1, &[], None);
     assert_eq!(out, vec![0.0; q.len()]);
 }
@@ -142,7 +143,7 @@ fn in_bfloat16_it_equals_attention_to_the_rounded_keys_and_values() {
             let kv = random(len * 2 * heads.kv_width(), 2);
             let rounded: Vec<f32> = kv.iter().map(|&x| bf16::round(x)).collect();
             assert_ne!(kv, rounded);
-            for seen in [Seen::All(len), Seen::Earlier] {
+            for seen in [VisibleKeys::All(len), VisibleKeys::Earlier] {
                 let queries =
                     Queries { rows: &q, stride: heads.query_width(), first: len - n.min(len), seen };
                 if queries.visible(n - 1) > len {

@@ -52,14 +52,14 @@ enum Numbers {
 
 /// The configured AMX unit of the calling thread. Dropping it restores the initial state, so that the system
 /// has no tiles to save for threads that do other work.
-pub(super) struct Configured {
+pub(super) struct AmxSession {
     numbers: Numbers,
     /// Keeps the value on its thread.
     thread: std::marker::PhantomData<*const ()>,
 }
 
 /// Panels of both operands, from some depth on: addresses of their first tiles.
-pub(super) struct Operands<const LEFT: usize, const RIGHT: usize> {
+pub(super) struct AmxOperands<const LEFT: usize, const RIGHT: usize> {
     /// Each 16 lines of `left_line` bytes distance, of which the next tile starts `left_step` bytes after
     /// this one.
     pub(super) left: [*const u8; LEFT],
@@ -72,7 +72,7 @@ pub(super) struct Operands<const LEFT: usize, const RIGHT: usize> {
 }
 
 /// Where the tiles of sums are stored, side by side.
-pub(super) struct Output {
+pub(super) struct OutputTiles {
     pub(super) address: *mut u8,
     /// Distance between rows in bytes.
     pub(super) row: usize,
@@ -80,7 +80,7 @@ pub(super) struct Output {
     pub(super) add: bool,
 }
 
-/// The assembly of [`Configured::square`].
+/// The assembly of [`AmxSession::square`].
 macro_rules! square {
     ($product:literal, $operands:ident, $out:ident) => {
         asm!(
@@ -134,7 +134,7 @@ macro_rules! square {
     };
 }
 
-/// The assembly of [`Configured::wide`].
+/// The assembly of [`AmxSession::wide`].
 macro_rules! wide {
     ($product:literal, $operands:ident, $out:ident) => {
         asm!(
@@ -190,7 +190,7 @@ macro_rules! wide {
     };
 }
 
-impl Configured {
+impl AmxSession {
     /// The unit for products of bfloat16 numbers.
     ///
     /// # Panics
@@ -226,7 +226,7 @@ impl Configured {
     /// # Safety
     /// All tiles of the operands are readable, and the output is readable and writable for 32 rows and
     /// columns.
-    pub(super) unsafe fn square(&self, operands: &Operands<2, 2>, out: &Output) {
+    pub(super) unsafe fn square(&self, operands: &AmxOperands<2, 2>, out: &OutputTiles) {
         // SAFETY: memory is accessed only where the caller guarantees it; the registers have been configured
         // since `self` was created.
         unsafe {
@@ -242,7 +242,7 @@ impl Configured {
     /// # Safety
     /// All tiles of the operands are readable, and the output is readable and writable for 16 rows and 64
     /// columns.
-    pub(super) unsafe fn wide(&self, operands: &Operands<1, 4>, out: &Output) {
+    pub(super) unsafe fn wide(&self, operands: &AmxOperands<1, 4>, out: &OutputTiles) {
         // SAFETY: as above.
         unsafe {
             match self.numbers {
@@ -253,7 +253,7 @@ impl Configured {
     }
 }
 
-impl Drop for Configured {
+impl Drop for AmxSession {
     fn drop(&mut self) {
         // SAFETY: `self` was created for a CPU with AMX.
         unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }

@@ -1,6 +1,6 @@
 //! The number types of the operands of a product.
 
-use super::Engine;
+use super::FloatKernel;
 
 /// A floating-point number type. Sums are always `f32`.
 // Operands of a product are rounded to bfloat16, which some CPUs multiply much faster; other CPUs multiply
@@ -20,14 +20,14 @@ pub enum Float {
 impl Float {
     /// The faster type on this CPU.
     pub fn fastest() -> Self {
-        match Engine::detect(Self::Bf16) {
-            Engine::Pairs(_) => Self::Bf16,
-            Engine::F32(_) | Engine::Rounded(_) => Self::F32,
+        match FloatKernel::detect(Self::Bf16) {
+            FloatKernel::Pairs(_) => Self::Bf16,
+            FloatKernel::F32(_) | FloatKernel::Rounded(_) => Self::F32,
         }
     }
 
     /// Name of the instructions used with this type on this CPU, for logs.
     pub fn instructions(self) -> &'static str {
-        Engine::detect(self).name()
+        FloatKernel::detect(self).name()
     }
 }

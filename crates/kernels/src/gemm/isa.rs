@@ -207,7 +207,7 @@ impl IntegerIsa {
 
 /// A way to compute a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Engine {
+pub(crate) enum FloatKernel {
     /// Multiplies `f32` operands unchanged.
     F32(Isa),
     /// Rounds the operands to bfloat16, then multiplies them as `f32`.
@@ -216,7 +216,7 @@ pub(crate) enum Engine {
     Pairs(PairIsa),
 }
 
-impl Engine {
+impl FloatKernel {
     /// The best engine of this CPU for `precision`.
     pub(crate) fn detect(precision: Float) -> Self {
         match precision {

@@ -9,12 +9,12 @@ use std::ops::Range;
 use super::isa::{Isa, NR};
 use crate::packed::PANEL;
 #[cfg(target_arch = "x86_64")]
-use crate::prefetch::Ahead;
+use crate::prefetch::Prefetcher;
 use crate::tile::TileMut;
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
 #[derive(Clone, Copy)]
-pub(super) struct Left<'a> {
+pub(super) struct LeftPanels<'a> {
     pub(super) data: &'a [f32],
     pub(super) panel: usize,
     pub(super) row: usize,
@@ -24,7 +24,7 @@ pub(super) struct Left<'a> {
 /// The right operand: column c of register tile t at depth k is `data[t * tile + k * step + c]` for the first
 /// 16 columns, and `data[t * tile + k * step + half + c - 16]` for further ones.
 #[derive(Clone, Copy)]
-pub(super) struct Right<'a> {
+pub(super) struct RightTiles<'a> {
     pub(super) data: &'a [f32],
     pub(super) tile: usize,
     pub(super) half: usize,
@@ -33,7 +33,7 @@ pub(super) struct Right<'a> {
     next: Option<*const f32>,
 }
 
-impl<'a> Right<'a> {
+impl<'a> RightTiles<'a> {
     /// A matrix in rows of the distance `row`, of which only whole panels of 16 columns are read.
     pub(super) fn of_rows(isa: Isa, data: &'a [f32], row: usize) -> Self {
         Self { data, tile: isa.nr(), half: PANEL, step: row, next: None }
@@ -74,8 +74,8 @@ impl<'a> Right<'a> {
 pub(super) fn block_product(
     isa: Isa,
     depth: usize,
-    left: Left<'_>,
-    right: Right<'_>,
+    left: LeftPanels<'_>,
+    right: RightTiles<'_>,
     out: &mut TileMut<'_>,
     rows: Range<usize>,
     add: bool,
@@ -136,7 +136,7 @@ struct Tile {
     b_tile: usize,
     b_half: usize,
     b_step: usize,
-    /// The tile to prefetch, see [`crate::prefetch::Ahead`].
+    /// The tile to prefetch, see [`crate::prefetch::Prefetcher`].
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ahead: Option<*const f32>,
     out: *mut f32,
@@ -215,9 +215,9 @@ impl Tile {
     /// What the next tile reads, in vectors of 16 columns.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn ahead<const HALVES: usize>(&self) -> Ahead<HALVES> {
+    fn ahead<const HALVES: usize>(&self) -> Prefetcher<HALVES> {
         let next = self.ahead.unwrap_or(self.b);
-        Ahead::new(std::array::from_fn(|half| next.wrapping_add(half * self.b_half)))
+        Prefetcher::new(std::array::from_fn(|half| next.wrapping_add(half * self.b_half)))
     }
 
     /// # Safety

@@ -24,13 +24,13 @@ mod view;
 mod widened;
 
 pub use float::Float;
-pub(crate) use isa::{Engine, Isa, PairIsa};
+pub(crate) use isa::{FloatKernel, Isa, PairIsa};
 pub(crate) use prepared::{
     PreparedLeft, PreparedRight, with_prepared_left, with_prepared_right, with_prepared_right_if_any,
 };
 pub(crate) use product::Epilogue;
 pub use product::{Activation, Product};
-pub(crate) use single::{Right, Single};
+pub(crate) use single::{RightOperand, Single};
 pub(crate) use task::{Grain, for_each_rectangle, wanted_tasks};
 pub use view::View;
 

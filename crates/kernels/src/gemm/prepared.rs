@@ -2,8 +2,8 @@
 //! themselves.
 
 #[cfg(target_arch = "x86_64")]
-use super::pairs::{self, Given, Side};
-use super::{Engine, Float, Product, Right, Single, View};
+use super::pairs::{self, OperandSide, PairsOperand};
+use super::{Float, FloatKernel, Product, RightOperand, Single, View};
 use crate::packed::PackedF32;
 use crate::tile::TileMut;
 
@@ -20,7 +20,7 @@ enum Values<'a> {
     /// Rounded if the precision asks for it.
     Single(Single, PackedF32<'a>),
     #[cfg(target_arch = "x86_64")]
-    Pairs(super::isa::PairIsa, &'a [pairs::Block]),
+    Pairs(super::isa::PairIsa, &'a [pairs::PairBlock]),
 }
 
 /// Calls `work` with `b` `[k, n]`, packed for products at `precision`.
@@ -34,8 +34,8 @@ pub(crate) fn with_prepared_right<R>(
     work: impl FnOnce(PreparedRight<'_>) -> R,
 ) -> R {
     b.assert_holds("b", k, n);
-    match Engine::detect(precision) {
-        Engine::F32(isa) | Engine::Rounded(isa) => {
+    match FloatKernel::detect(precision) {
+        FloatKernel::F32(isa) | FloatKernel::Rounded(isa) => {
             let single = Single::new(isa, precision);
             single.with_panels(b, [k, n], |panels| {
                 let values = Values::Single(single, panels);
@@ -43,12 +43,12 @@ pub(crate) fn with_prepared_right<R>(
             })
         }
         #[cfg(target_arch = "x86_64")]
-        Engine::Pairs(isa) => pairs::with_packed(Side::Right, b.t(), [n, k], |blocks| {
+        FloatKernel::Pairs(isa) => pairs::with_packed(OperandSide::Right, b.t(), [n, k], |blocks| {
             let values = Values::Pairs(isa, blocks);
             work(PreparedRight { k, n, values })
         }),
         #[cfg(not(target_arch = "x86_64"))]
-        Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
+        FloatKernel::Pairs(_) => unreachable!("x86-64 instruction sets"),
     }
 }
 
@@ -83,11 +83,11 @@ impl Product<'_, View<'_>, PreparedRight<'_>> {
         self.a.assert_holds("a", out.rows(), k);
         match values {
             Values::Single(single, panels) => {
-                single.product(&self.with(self.a, Right::F32(panels, 0)), out);
+                single.product(&self.with(self.a, RightOperand::F32(panels, 0)), out);
             }
             #[cfg(target_arch = "x86_64")]
             Values::Pairs(isa, blocks) => {
-                let (a, b) = (Given::Plain(self.a), Given::Packed(blocks));
+                let (a, b) = (PairsOperand::Plain(self.a), PairsOperand::Packed(blocks));
                 pairs::product(isa, &self.with(a, b), out);
             }
         }
@@ -101,7 +101,7 @@ pub(crate) struct PreparedLeft<'a> {
     view: View<'a>,
     /// The same for instructions that multiply pairs.
     #[cfg(target_arch = "x86_64")]
-    pairs: Option<(super::isa::PairIsa, &'a [pairs::Block])>,
+    pairs: Option<(super::isa::PairIsa, &'a [pairs::PairBlock])>,
 }
 
 impl<'a> PreparedLeft<'a> {
@@ -128,9 +128,9 @@ pub(crate) fn with_prepared_left<R>(
 ) -> R {
     a.assert_holds("a", m, k);
     let plain = PreparedLeft::plain(precision, a);
-    match Engine::detect(precision) {
+    match FloatKernel::detect(precision) {
         #[cfg(target_arch = "x86_64")]
-        Engine::Pairs(isa) => pairs::with_packed(Side::Left, a, [m, k], |blocks| {
+        FloatKernel::Pairs(isa) => pairs::with_packed(OperandSide::Left, a, [m, k], |blocks| {
             let pairs = Some((isa, blocks));
             work(PreparedLeft { pairs, ..plain })
         }),
@@ -148,7 +148,7 @@ impl Product<'_, PreparedLeft<'_>, View<'_>> {
         if let Some((isa, blocks)) = self.a.pairs {
             self.b.assert_holds("b", self.k, out.cols());
             assert_eq!(blocks.len(), pairs::n_blocks(out.rows(), self.k), "the prepared operand");
-            let (a, b) = (Given::Packed(blocks), Given::Plain(self.b));
+            let (a, b) = (PairsOperand::Packed(blocks), PairsOperand::Plain(self.b));
             return pairs::product(isa, &self.with(a, b), out);
         }
         self.with(self.a.view, self.b).write_to(self.a.precision, out);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
-use super::{Engine, Float, Isa, Right, Single, View};
+use super::{Float, FloatKernel, Isa, RightOperand, Single, View};
 use crate::area::assert_shape;
 use crate::tile::TileMut;
 
@@ -126,30 +126,30 @@ impl Product<'_> {
 
     /// [`Self::write`] to a tile.
     pub(crate) fn write_to(&self, precision: Float, out: &mut TileMut<'_>) {
-        self.write_with(Engine::detect(precision), out);
+        self.write_with(FloatKernel::detect(precision), out);
     }
 
     /// [`Self::write_to`] with a given engine, which this CPU must support.
-    pub(crate) fn write_with(&self, engine: Engine, out: &mut TileMut<'_>) {
+    pub(crate) fn write_with(&self, engine: FloatKernel, out: &mut TileMut<'_>) {
         self.check(out);
-        let plain = self.with(self.a, Right::Plain(self.b));
+        let plain = self.with(self.a, RightOperand::Plain(self.b));
         match engine {
-            Engine::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
-            Engine::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
+            FloatKernel::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
+            FloatKernel::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
             #[cfg(target_arch = "x86_64")]
-            Engine::Pairs(isa) => {
-                let (a, b) = (pairs::Given::Plain(self.a), pairs::Given::Plain(self.b));
+            FloatKernel::Pairs(isa) => {
+                let (a, b) = (pairs::PairsOperand::Plain(self.a), pairs::PairsOperand::Plain(self.b));
                 pairs::product(isa, &self.with(a, b), out);
             }
             #[cfg(not(target_arch = "x86_64"))]
-            Engine::Pairs(_) => unreachable!("x86-64 instruction sets"),
+            FloatKernel::Pairs(_) => unreachable!("x86-64 instruction sets"),
         }
     }
 
     /// [`Self::write_to`] of `f32` operands, on the calling thread.
     pub(crate) fn write_here(&self, out: &mut TileMut<'_>) {
         self.check(out);
-        let plain = self.with(self.a, Right::Plain(self.b));
+        let plain = self.with(self.a, RightOperand::Plain(self.b));
         Single::new(Isa::detect(), Float::F32).rectangle(&plain, out);
     }
 

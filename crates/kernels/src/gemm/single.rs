@@ -44,7 +44,7 @@ pub(crate) struct Single {
 
 /// The right operand of a product.
 #[derive(Clone, Copy)]
-pub(crate) enum Right<'a> {
+pub(crate) enum RightOperand<'a> {
     /// Packed once if several rows of tasks read it, else by each task.
     Plain(View<'a>),
     /// Packed before, from a column on that starts a panel.
@@ -53,7 +53,7 @@ pub(crate) enum Right<'a> {
     Bf16(PackedBf16<'a>, usize),
 }
 
-impl Right<'_> {
+impl RightOperand<'_> {
     /// The operand from column `col` on.
     fn cols_from(self, col: usize) -> Self {
         match self {
@@ -64,7 +64,7 @@ impl Right<'_> {
     }
 }
 
-impl Product<'_, View<'_>, Right<'_>> {
+impl Product<'_, View<'_>, RightOperand<'_>> {
     /// The product for the rows from `row` on and the columns from `col` on.
     fn from(&self, row: usize, col: usize) -> Self {
         self.with(self.a.from(row, 0), self.b.cols_from(col)).then(self.epilogue.from(col))
@@ -77,15 +77,15 @@ impl Single {
     }
 
     /// Computes `out`, on several threads if that is faster.
-    pub(crate) fn product(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
+    pub(crate) fn product(self, product: &Product<'_, View<'_>, RightOperand<'_>>, out: &mut TileMut<'_>) {
         if product.write_empty(out) {
             return;
         }
         let (m, n) = (out.rows(), out.cols());
         let packing = match product.b {
-            Right::Plain(_) => PACK_WORK,
-            Right::F32(..) => 0,
-            Right::Bf16(..) => 1,
+            RightOperand::Plain(_) => PACK_WORK,
+            RightOperand::F32(..) => 0,
+            RightOperand::Bf16(..) => 1,
         };
         let work = area(m.saturating_add(packing), n).saturating_mul(product.k);
         let wanted = wanted_tasks(work, TASK_WORK);
@@ -102,15 +102,15 @@ impl Single {
             slices: false,
         };
         let task = grain.rectangle(m, n, wanted);
-        let mut compute = |product: &Product<'_, View<'_>, Right<'_>>| {
+        let mut compute = |product: &Product<'_, View<'_>, RightOperand<'_>>| {
             for_each_rectangle(task, true, out, |row, col, part| {
                 self.rectangle(&product.from(row, col), part);
             });
         };
         match product.b {
             // Otherwise, each of the tasks with the same columns would pack them.
-            Right::Plain(b) if m > task.0 => self.with_panels(b, [product.k, n], |panels| {
-                compute(&product.with(product.a, Right::F32(panels, 0)));
+            RightOperand::Plain(b) if m > task.0 => self.with_panels(b, [product.k, n], |panels| {
+                compute(&product.with(product.a, RightOperand::F32(panels, 0)));
             }),
             _ => compute(product),
         }
@@ -144,7 +144,7 @@ impl Single {
     }
 
     /// [`Self::product`] on the calling thread.
-    pub(crate) fn rectangle(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
+    pub(crate) fn rectangle(self, product: &Product<'_, View<'_>, RightOperand<'_>>, out: &mut TileMut<'_>) {
         if product.write_empty(out) {
             return;
         }
@@ -156,20 +156,20 @@ impl Single {
     }
 
     /// [`Self::rectangle`] for at most `TASK_COLS` columns.
-    fn column_block(self, product: &Product<'_, View<'_>, Right<'_>>, out: &mut TileMut<'_>) {
+    fn column_block(self, product: &Product<'_, View<'_>, RightOperand<'_>>, out: &mut TileMut<'_>) {
         let isa = self.isa;
         let Product { k, a, b, .. } = *product;
         let (m, n) = (out.rows(), out.cols());
-        if let Right::Bf16(weight, col) = b
+        if let RightOperand::Bf16(weight, col) = b
             && m <= widened::max_rows(isa)
         {
             return widened::product(isa, product, (weight, col), out);
         }
         let block = k.min(KC);
         let b_len = match b {
-            Right::Plain(b) if self.reads_right_in_place(b, block, n) => 0,
-            Right::Plain(_) | Right::Bf16(..) => n.next_multiple_of(PANEL) * block,
-            Right::F32(..) => 0,
+            RightOperand::Plain(b) if self.reads_right_in_place(b, block, n) => 0,
+            RightOperand::Plain(_) | RightOperand::Bf16(..) => n.next_multiple_of(PANEL) * block,
+            RightOperand::F32(..) => 0,
         };
         let a_len = if self.reads_left_in_place(a, block, m, n) { 0 } else { MC * block };
         with_scratches([b_len, a_len], |[packed_b, packed_a]| {
@@ -211,26 +211,26 @@ impl Single {
     /// necessary.
     fn right<'r>(
         self,
-        b: Right<'r>,
+        b: RightOperand<'r>,
         start: usize,
         depth: usize,
         n: usize,
         packed: &'r mut [f32],
-    ) -> micro::Right<'r> {
+    ) -> micro::RightTiles<'r> {
         let isa = self.isa;
         match b {
-            Right::Plain(b) if packed.is_empty() => {
-                micro::Right::of_rows(isa, b.from(start, 0).data, b.row_stride)
+            RightOperand::Plain(b) if packed.is_empty() => {
+                micro::RightTiles::of_rows(isa, b.from(start, 0).data, b.row_stride)
             }
-            Right::Plain(b) => {
+            RightOperand::Plain(b) => {
                 let packed = &mut packed[..n.next_multiple_of(PANEL) * depth];
                 pack::pack_b(b.from(start, 0), depth, n, packed);
                 if self.precision == Float::Bf16 {
                     round_all(packed);
                 }
-                micro::Right::of_panels(isa, packed, depth * PANEL)
+                micro::RightTiles::of_panels(isa, packed, depth * PANEL)
             }
-            Right::F32(weight, col) => {
+            RightOperand::F32(weight, col) => {
                 let panel = weight.k() * PANEL;
                 let values = weight.values();
                 let data = &values[col / PANEL * panel + start * PANEL..];
@@ -241,26 +241,32 @@ impl Single {
                     values.as_ptr().wrapping_add(panels * panel)
                 };
                 let next = is_far(size_of_val(values)).then_some(next);
-                micro::Right::of_panels(isa, data, panel).followed_by(next)
+                micro::RightTiles::of_panels(isa, data, panel).followed_by(next)
             }
-            Right::Bf16(weight, col) => {
+            RightOperand::Bf16(weight, col) => {
                 let panel = weight.k().next_multiple_of(2) * PANEL;
                 let values = weight.values()[col / PANEL * panel..].chunks_exact(panel);
                 let packed = &mut packed[..n.next_multiple_of(PANEL) * depth];
                 for (values, out) in values.zip(packed.chunks_exact_mut(depth * PANEL)) {
                     widen_panel(&values[start * PANEL..], out);
                 }
-                micro::Right::of_panels(isa, packed, depth * PANEL)
+                micro::RightTiles::of_panels(isa, packed, depth * PANEL)
             }
         }
     }
 
     /// Lays out the left operand `a` `[rows, depth]` for the microkernels, copying it to `packed` if
     /// necessary.
-    fn left<'l>(self, a: View<'l>, rows: usize, depth: usize, packed: &'l mut [f32]) -> micro::Left<'l> {
+    fn left<'l>(
+        self,
+        a: View<'l>,
+        rows: usize,
+        depth: usize,
+        packed: &'l mut [f32],
+    ) -> micro::LeftPanels<'l> {
         let mr = self.isa.mr();
         let strided =
-            |data: &'l [f32], row: usize, col: usize| micro::Left { data, panel: mr * row, row, col };
+            |data: &'l [f32], row: usize, col: usize| micro::LeftPanels { data, panel: mr * row, row, col };
         match (a.col_stride, self.precision) {
             _ if packed.is_empty() => strided(a.data, a.row_stride, a.col_stride),
             (1, Float::Bf16) => {
@@ -274,7 +280,7 @@ impl Single {
                 if precision == Float::Bf16 {
                     round_all(&mut packed[..rows.next_multiple_of(mr) * depth]);
                 }
-                micro::Left { data: packed, panel: mr * depth, row: 1, col: mr }
+                micro::LeftPanels { data: packed, panel: mr * depth, row: 1, col: mr }
             }
         }
     }

@@ -44,26 +44,26 @@ fn operands(m: usize, n: usize, k: usize) -> [Vec<f32>; 4] {
 }
 
 /// All engines of this CPU.
-fn engines() -> Vec<Engine> {
+fn engines() -> Vec<FloatKernel> {
     let mut engines = Vec::new();
     for isa in Isa::available() {
-        engines.extend([Engine::F32(isa), Engine::Rounded(isa)]);
+        engines.extend([FloatKernel::F32(isa), FloatKernel::Rounded(isa)]);
     }
-    engines.extend(PairIsa::available().into_iter().map(Engine::Pairs));
+    engines.extend(PairIsa::available().into_iter().map(FloatKernel::Pairs));
     engines
 }
 
 /// The operand as rounded by an engine.
-fn as_operand(engine: Engine, x: &[f32]) -> Vec<f64> {
+fn as_operand(engine: FloatKernel, x: &[f32]) -> Vec<f64> {
     match engine {
-        Engine::F32(_) => wide(x),
-        Engine::Rounded(_) | Engine::Pairs(_) => x.iter().map(|&x| bf16::round(x).into()).collect(),
+        FloatKernel::F32(_) => wide(x),
+        FloatKernel::Rounded(_) | FloatKernel::Pairs(_) => x.iter().map(|&x| bf16::round(x).into()).collect(),
     }
 }
 
 /// The product computed by `engine`, in a new matrix or added to `start`.
 fn product(
-    engine: Engine,
+    engine: FloatKernel,
     [m, n, k]: [usize; 3],
     a: View<'_>,
     b: View<'_>,
@@ -83,7 +83,7 @@ fn of<'a>(a: View<'a>, b: View<'a>, k: usize, added: bool) -> Product<'a> {
 #[test]
 fn the_best_engine_is_among_the_tested_ones() {
     for precision in [Float::F32, Float::Bf16] {
-        let best = Engine::detect(precision);
+        let best = FloatKernel::detect(precision);
         println!("{precision:?}: {} ({best:?})", precision.instructions());
         assert!(engines().contains(&best), "{best:?} is not in {:?}", engines());
     }
@@ -117,7 +117,7 @@ fn gemm_uses_the_best_engine() {
         for (a, b) in layouts(m, n, k, &data) {
             let mut out = vec![f32::NAN; m * n];
             Product::new(k, a, b).write(precision, [m, n], &mut out);
-            let expected = product(Engine::detect(precision), shape, a, b, None);
+            let expected = product(FloatKernel::detect(precision), shape, a, b, None);
             assert!(bits(&out) == bits(&expected), "{precision:?}");
         }
     }
@@ -130,7 +130,7 @@ fn all_vector_engines_give_the_same_bits() {
         let data = operands(m, n, k);
         for (a, b) in layouts(m, n, k, &data) {
             let all: Vec<_> =
-                isas.iter().map(|&isa| bits(&product(Engine::F32(isa), shape, a, b, None))).collect();
+                isas.iter().map(|&isa| bits(&product(FloatKernel::F32(isa), shape, a, b, None))).collect();
             assert!(all.windows(2).all(|two| two[0] == two[1]), "{shape:?}");
         }
     }
@@ -196,8 +196,8 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
 fn the_thread_count_changes_nothing() {
     for (m, n, k) in [(300, 700, 300), (1, 5000, 600), (2000, 10, 300), (100, 200, 2000)] {
         let (shape, a, b) = ([m, n, k], random(m * k, 1), random(k * n, 2));
-        let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
-        let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
+        let pairs = PairIsa::available().into_iter().map(FloatKernel::Pairs);
+        let single = [FloatKernel::F32, FloatKernel::Rounded].map(|engine| engine(Isa::detect()));
         for engine in pairs.chain(single) {
             assert_same_on_all_pools(|| {
                 let plain = product(engine, shape, View::rows(&a, k), View::rows(&b, n), None);
@@ -309,14 +309,14 @@ fn a_right_operand_packed_at_once_gives_the_same_bits() {
                     for added in [false, true] {
                         let single = Single::new(isa, precision);
                         let product = of(a, b, k, added).then(Epilogue::bias(Some(&bias)));
-                        let compute = |right: Right<'_>| {
+                        let compute = |right: RightOperand<'_>| {
                             let mut out = start.clone();
                             let mut tile = TileMut::new(&mut out, m, n, n);
                             single.rectangle(&product.with(a, right), &mut tile);
                             bits(&out)
                         };
-                        let plain = compute(Right::Plain(b));
-                        let packed = single.with_panels(b, [k, n], |b| compute(Right::F32(b, 0)));
+                        let plain = compute(RightOperand::Plain(b));
+                        let packed = single.with_panels(b, [k, n], |b| compute(RightOperand::F32(b, 0)));
                         assert!(plain == packed, "{isa:?}, {precision:?}, {shape:?}, {added}");
                     }
                 }
@@ -329,7 +329,7 @@ fn a_right_operand_packed_at_once_gives_the_same_bits() {
 fn a_product_on_one_thread_keeps_little_scratch() {
     let (m, n, k) = (256, 64, 20_000);
     let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
-    let single = [Engine::F32, Engine::Rounded].map(|engine| engine(Isa::detect()));
+    let single = [FloatKernel::F32, FloatKernel::Rounded].map(|engine| engine(Isa::detect()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let kept = pool.expect("a pool").install(|| {
         for engine in single {
@@ -349,7 +349,7 @@ fn a_product_on_several_threads_keeps_one_copy_of_the_right_operand() {
     let pool = pool.expect("a pool");
     pool.install(|| {
         let (a, b) = (View::rows(&a, k), View::rows(&b, n));
-        product(Engine::F32(Isa::detect()), [m, n, k], a, b, None)
+        product(FloatKernel::F32(Isa::detect()), [m, n, k], a, b, None)
     });
     let kept: usize = pool.broadcast(|_| crate::scratch::kept()).iter().sum();
     let most = n * k + (1 << 18);

@@ -7,7 +7,7 @@
 
 use super::isa::Isa;
 use super::pack::KC;
-use super::{Product, Right, View};
+use super::{Product, RightOperand, View};
 use crate::packed::{PANEL, PackedBf16};
 use crate::tile::TileMut;
 
@@ -33,7 +33,7 @@ const fn wide(isa: Isa) -> usize {
 /// operand has at most [`max_rows`] rows, which are contiguous, and at least one.
 pub(super) fn product(
     isa: Isa,
-    product: &Product<'_, View<'_>, Right<'_>>,
+    product: &Product<'_, View<'_>, RightOperand<'_>>,
     (weight, col): (PackedBf16<'_>, usize),
     out: &mut TileMut<'_>,
 ) {

@@ -5,7 +5,7 @@ use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide}
 const SHAPES: [(usize, usize, usize); 6] =
     [(1, 1, 1), (5, 17, 33), (70, 64, 20), (300, 9, 7), (0, 4, 3), (3, 0, 2)];
 
-const DROPOUT: Dropout = Dropout { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
+const DROPOUT: DropoutCall = DropoutCall { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
 
 fn call(rows: usize, d_in: usize, d_out: usize, activation: Activation) -> LinearCall {
     LinearCall { rows, d_in, d_out, activation, dropout: None, precision: Float::F32 }
@@ -32,7 +32,7 @@ impl<const N: usize> Case<N> {
         }
     }
 
-    fn run(&self) -> Found<N> {
+    fn run(&self) -> CallResults<N> {
         let maps: [Affine<&[f32]>; N] = std::array::from_fn(|map| Affine {
             weight: &self.weights[map][..],
             bias: Some(&self.biases[map][..]),
@@ -51,12 +51,12 @@ impl<const N: usize> Case<N> {
         let kept = LinearKept { x: &self.x[..], weights: &maps.map(|map| map.weight), out: &out[..] };
         let grad = &mut self.grad.clone();
         linear_backward(self.call, kept, grad, Some(&mut dx), &mut gradients);
-        Found { out, dx, dw, db }
+        CallResults { out, dx, dw, db }
     }
 }
 
 /// Results of a call.
-struct Found<const N: usize> {
+struct CallResults<const N: usize> {
     out: Vec<f32>,
     dx: Vec<f32>,
     dw: [Vec<f32>; N],
@@ -73,7 +73,7 @@ fn forward_and_backward_match_the_reference() {
         {
             let call = LinearCall { dropout, precision, ..call(rows, d_in, d_out, activation) };
             let case = Case::<1>::new(call);
-            let Found { out, dx, dw: [dw], db: [db] } = case.run();
+            let CallResults { out, dx, dw: [dw], db: [db] } = case.run();
             let what = format!("{call:?}");
             let (x, w, b) = (wide(&case.x), wide(&case.weights[0]), wide(&case.biases[0]));
             let twin = reference::linear(call, &x, &w, Some(&b));
@@ -89,7 +89,7 @@ fn forward_and_backward_match_the_reference() {
 #[test]
 fn only_what_is_wanted_is_read() {
     let case = Case::<2>::new(call(70, 33, 20, Activation::Identity));
-    let Found { dx, dw, db, .. } = case.run();
+    let CallResults { dx, dw, db, .. } = case.run();
     let nothing = LinearKept::<&[f32]> { x: &[], weights: &[], out: &[] };
     let weights = case.weights.each_ref().map(Vec::as_slice);
     let kept = LinearKept { weights: &weights[..], ..nothing };
@@ -115,7 +115,7 @@ fn only_what_is_wanted_is_read() {
 #[test]
 fn joined_layers_give_the_bits_of_separate_ones() {
     let case = Case::<3>::new(call(70, 33, 20, Activation::Identity));
-    let Found { out, dx, dw, db } = case.run();
+    let CallResults { out, dx, dw, db } = case.run();
     let mut total = vec![0.0; dx.len()];
     for map in 0..3 {
         let columns =
@@ -173,7 +173,7 @@ fn the_thread_count_changes_nothing() {
             ..call(500, 150, 300, Activation::Relu)
         });
         assert_same_on_all_pools(|| {
-            let Found { out, dx, dw, db } = case.run();
+            let CallResults { out, dx, dw, db } = case.run();
             [out, dx, dw.concat(), db.concat()].concat()
         });
     }

@@ -38,7 +38,7 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Lets the handler know a mapped file, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Watch(&'static Entry);
+pub(super) struct MappingGuard(&'static Entry);
 
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Entry {
     }
 }
 
-impl Watch {
+impl MappingGuard {
     /// Watches the pages of `map`, the bytes of the file `path`.
     pub(super) fn over(map: &[u8], path: &Path, if_lost: IfLost) -> Self {
         install();
@@ -70,7 +70,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for MappingGuard {
     fn drop(&mut self) {
         self.0.start.store(0, Ordering::Release);
         let message = self.0.message.swap(ptr::null_mut(), Ordering::AcqRel);

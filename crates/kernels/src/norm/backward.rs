@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{NormCall, NormKind, Statistics};
 use crate::area::assert_shape;
-use crate::dropout::{Dropout, dropout_add};
+use crate::dropout::{DropoutCall, dropout_add};
 use crate::elementwise::add_chunk;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
@@ -52,7 +52,7 @@ pub fn norm_backward(
 /// See [`norm_backward`].
 pub fn residual_norm_backward(
     call: NormCall,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     sum: &[f32],
     gain: &[f32],
     grad_out: &[f32],

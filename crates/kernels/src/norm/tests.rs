@@ -5,8 +5,8 @@ use crate::testing::{assert_close, assert_same_on_all_pools, bits, random, wide}
 const KINDS: [NormKind; 3] = [NormKind::Layer, NormKind::Rms, NormKind::Scalar];
 
 /// All kinds, without and with dropout.
-fn kinds_with_dropout() -> impl Iterator<Item = (NormKind, Option<Dropout>)> {
-    let dropout = Dropout { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
+fn kinds_with_dropout() -> impl Iterator<Item = (NormKind, Option<DropoutCall>)> {
+    let dropout = DropoutCall { rate: 0.3, seed: 1, micro_batch: 2, site: 3 };
     let of_kind = move |kind| [(kind, None), (kind, Some(dropout))];
     KINDS.into_iter().flat_map(of_kind)
 }

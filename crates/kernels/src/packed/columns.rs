@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::lines::{self, Line, PANEL};
+use super::lines::{self, PANEL, PanelLine};
 use super::{PackedBf16, PackedF32, PackedInt8, PackedWeight, Precision};
 
 /// Output columns of a packed weight `[n, k]`, copied side by side: again a packed weight, with as many
@@ -12,7 +12,7 @@ pub struct PackedColumns {
     precision: Precision,
     n: usize,
     k: usize,
-    lines: Vec<Line>,
+    lines: Vec<PanelLine>,
     /// For 8-bit integers only, as their sums.
     scales: Vec<f32>,
     sums: Vec<i32>,
@@ -44,12 +44,12 @@ impl PackedColumns {
         let words = self.k.div_ceil(per_word);
         let place = self.n % PANEL;
         if place == 0 {
-            self.lines.resize(self.lines.len() + words, Line::ZERO);
+            self.lines.resize(self.lines.len() + words, PanelLine::ZERO);
         }
         let first = self.lines.len() - words;
-        let panel = &bytes[column / PANEL * words * size_of::<Line>()..];
+        let panel = &bytes[column / PANEL * words * size_of::<PanelLine>()..];
         let start = column % PANEL * 4;
-        let from = panel.chunks_exact(size_of::<Line>());
+        let from = panel.chunks_exact(size_of::<PanelLine>());
         for (to, from) in self.lines[first..].iter_mut().zip(from) {
             let word = &from[start..start + 4];
             to.0[place] = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);

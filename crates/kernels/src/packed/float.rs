@@ -5,12 +5,12 @@ use std::{any, fmt};
 
 use super::PackedError;
 use super::layout::{check_len, pack, unpack_row};
-use super::lines::{self, Line, Number};
+use super::lines::{self, Number, PanelLine};
 use crate::area::assert_shape;
 use crate::gemm::bf16;
 
 /// The numbers of a packed weight.
-pub trait Float: Number + Send + Sync {
+pub trait PackedElement: Number + Send + Sync {
     /// Rounds all elements of `x` into `out`.
     fn round_into(x: &[f32], out: &mut [Self]);
 
@@ -18,7 +18,7 @@ pub trait Float: Number + Send + Sync {
     fn widen(self) -> f32;
 }
 
-impl Float for f32 {
+impl PackedElement for f32 {
     fn round_into(x: &[f32], out: &mut [Self]) {
         out.copy_from_slice(x);
     }
@@ -29,7 +29,7 @@ impl Float for f32 {
 }
 
 /// The upper half of an `f32`: a bfloat16.
-impl Float for u16 {
+impl PackedElement for u16 {
     fn round_into(x: &[f32], out: &mut [Self]) {
         bf16::narrow_into(x, out);
     }
@@ -56,7 +56,7 @@ pub struct PackedFloat<'a, T> {
     values: &'a [T],
 }
 
-impl<'a, T: Float> PackedFloat<'a, T> {
+impl<'a, T: PackedElement> PackedFloat<'a, T> {
     /// The weight `[n, k]` whose packed values are `values`.
     pub fn new(n: usize, k: usize, values: &'a [T]) -> Result<Self, PackedError> {
         check_len::<T>(n, k, values.len())?;
@@ -103,11 +103,11 @@ impl<'a, T: Float> PackedFloat<'a, T> {
 pub struct PackedFloatBuf<T> {
     n: usize,
     k: usize,
-    lines: Vec<Line>,
+    lines: Vec<PanelLine>,
     numbers: PhantomData<T>,
 }
 
-impl<T: Float> PackedFloatBuf<T> {
+impl<T: PackedElement> PackedFloatBuf<T> {
     /// Rounds the row-major `weight` `[n, k]` to the nearest numbers, ties to even, and packs it.
     ///
     /// # Panics

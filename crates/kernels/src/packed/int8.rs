@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::PackedError;
 use super::layout::{check_len, pack, unpack_row};
-use super::lines::{self, Line};
+use super::lines::{self, PanelLine};
 use crate::area::assert_shape;
 use crate::gemm::int8::quantize;
 
@@ -110,7 +110,7 @@ impl<'a> PackedInt8<'a> {
 pub struct PackedInt8Buf {
     n: usize,
     k: usize,
-    lines: Vec<Line>,
+    lines: Vec<PanelLine>,
     scales: Vec<f32>,
     sums: Vec<i32>,
 }

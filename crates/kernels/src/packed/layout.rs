@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use super::PackedError;
-use super::lines::{Line, Number, PANEL, of_words};
+use super::lines::{Number, PANEL, PanelLine, of_words};
 use crate::area::{area, assert_shape};
 use crate::large_pages;
 use crate::parallel::is_large;
@@ -28,16 +28,20 @@ pub(super) fn check_len<T>(n: usize, k: usize, found: usize) -> Result<(), Packe
 }
 
 /// Packs a matrix `[n, k]`: `convert(row, out)` gives the numbers of a row, followed by zeros.
-pub(super) fn pack<T: Number>(n: usize, k: usize, convert: impl Fn(usize, &mut [T]) + Sync) -> Vec<Line> {
+pub(super) fn pack<T: Number>(
+    n: usize,
+    k: usize,
+    convert: impl Fn(usize, &mut [T]) + Sync,
+) -> Vec<PanelLine> {
     let words = k.div_ceil(per_word::<T>());
     let n_lines = area(n.div_ceil(PANEL), words);
     let mut lines = Vec::with_capacity(n_lines);
     let room = &mut lines.spare_capacity_mut()[..n_lines];
     large_pages::prefer(room);
     // Each thread is the first to write to the pages of its panels.
-    let panel = |(panel, room): (usize, &mut [MaybeUninit<Line>])| {
+    let panel = |(panel, room): (usize, &mut [MaybeUninit<PanelLine>])| {
         for line in &mut *room {
-            line.write(Line::ZERO);
+            line.write(PanelLine::ZERO);
         }
         // SAFETY: all lines have just been written.
         let lines = unsafe { room.assume_init_mut() };

@@ -1,20 +1,20 @@
 //! The left operand of products with packed weights.
 
 use super::Precision;
-use super::lines::{Line, numbers_mut};
+use super::lines::{PanelLine, numbers_mut};
 use crate::area::{area, assert_shape};
 #[cfg(target_arch = "x86_64")]
 use crate::gemm::pairs;
-use crate::gemm::{Engine, Float, Isa, bf16, int8};
+use crate::gemm::{Float, FloatKernel, Isa, bf16, int8};
 
 /// Memory for a [`Left`], to be used again and again.
 #[derive(Clone, Default)]
-pub struct LeftBuf {
-    lines: Vec<Line>,
+pub struct LeftOperandBuf {
+    lines: Vec<PanelLine>,
     scales: Vec<f32>,
 }
 
-impl std::fmt::Debug for LeftBuf {
+impl std::fmt::Debug for LeftOperandBuf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LeftBuf of {} bytes", size_of_val(&*self.lines))
     }
@@ -23,13 +23,13 @@ impl std::fmt::Debug for LeftBuf {
 /// The left operand `[rows, k]` of products with packed weights of one type, rounded and laid out as they
 /// need it. Each of its rows depends on that row only.
 #[derive(Clone, Copy)]
-pub struct Left<'a> {
+pub struct LeftOperand<'a> {
     pub(super) rows: usize,
     pub(super) k: usize,
-    pub(super) kind: Kind<'a>,
+    pub(super) kind: LeftStorage<'a>,
 }
 
-impl std::fmt::Debug for Left<'_> {
+impl std::fmt::Debug for LeftOperand<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { rows, k, .. } = self;
         write!(f, "Left [{rows}, {k}]")
@@ -38,28 +38,28 @@ impl std::fmt::Debug for Left<'_> {
 
 /// How a left operand is stored.
 #[derive(Clone, Copy)]
-pub(super) enum Kind<'a> {
+pub(super) enum LeftStorage<'a> {
     F32(Isa, &'a [f32]),
     /// Bfloat16 numbers as `f32`.
     Rounded(Isa, &'a [f32]),
     #[cfg(target_arch = "x86_64")]
-    Pairs(crate::gemm::PairIsa, &'a [pairs::Block]),
-    Int8(int8::Left<'a>),
+    Pairs(crate::gemm::PairIsa, &'a [pairs::PairBlock]),
+    Int8(int8::Int8LeftOperand<'a>),
 }
 
 /// What computes a product with packed weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kernel {
-    Float(Engine),
+pub(super) enum ProductKernel {
+    Float(FloatKernel),
     Integer(int8::IntegerIsa),
 }
 
-impl Kernel {
+impl ProductKernel {
     /// The best one of this CPU.
     pub(super) fn detect(precision: Precision, rows: usize) -> Self {
         match precision {
-            Precision::F32 => Self::Float(Engine::detect(Float::F32)),
-            Precision::Bf16 => Self::Float(Engine::detect(Float::Bf16)),
+            Precision::F32 => Self::Float(FloatKernel::detect(Float::F32)),
+            Precision::Bf16 => Self::Float(FloatKernel::detect(Float::Bf16)),
             Precision::Int8 => Self::Integer(int8::IntegerIsa::detect(rows)),
         }
     }
@@ -67,19 +67,21 @@ impl Kernel {
     /// The number of lines needed to store an operand `[rows, k]`.
     pub(super) fn lines(self, rows: usize, k: usize) -> usize {
         let bytes = match self {
-            Self::Float(Engine::F32(_)) => 0,
-            Self::Float(Engine::Rounded(_)) => area(area(rows, k), 4),
+            Self::Float(FloatKernel::F32(_)) => 0,
+            Self::Float(FloatKernel::Rounded(_)) => area(area(rows, k), 4),
             #[cfg(target_arch = "x86_64")]
-            Self::Float(Engine::Pairs(_)) => area(pairs::n_blocks(rows, k), size_of::<pairs::Block>()),
+            Self::Float(FloatKernel::Pairs(_)) => {
+                area(pairs::n_blocks(rows, k), size_of::<pairs::PairBlock>())
+            }
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Float(Engine::Pairs(_)) => unreachable!("x86-64 instruction sets"),
+            Self::Float(FloatKernel::Pairs(_)) => unreachable!("x86-64 instruction sets"),
             Self::Integer(_) => int8::left_len(rows, k),
         };
-        bytes.div_ceil(size_of::<Line>())
+        bytes.div_ceil(size_of::<PanelLine>())
     }
 }
 
-impl<'a> Left<'a> {
+impl<'a> LeftOperand<'a> {
     /// Prepares `x` `[rows, k]` for products with weights of type `precision`, on the calling thread.
     ///
     /// # Panics
@@ -89,13 +91,13 @@ impl<'a> Left<'a> {
         rows: usize,
         k: usize,
         x: &'a [f32],
-        buffer: &'a mut LeftBuf,
+        buffer: &'a mut LeftOperandBuf,
     ) -> Self {
-        let kernel = Kernel::detect(precision, rows);
-        let LeftBuf { lines, scales } = buffer;
+        let kernel = ProductKernel::detect(precision, rows);
+        let LeftOperandBuf { lines, scales } = buffer;
         let (needed, scales_needed) = (kernel.lines(rows, k), rows);
         if lines.len() < needed {
-            lines.resize(needed, Line::ZERO);
+            lines.resize(needed, PanelLine::ZERO);
         }
         if scales.len() < scales_needed {
             scales.resize(scales_needed, 0.0);
@@ -106,33 +108,33 @@ impl<'a> Left<'a> {
     /// [`Self::prepare`] for a given kernel, which this CPU must support, in memory of the right size; on
     /// several threads if `parallel`.
     pub(super) fn prepare_in(
-        kernel: Kernel,
+        kernel: ProductKernel,
         rows: usize,
         k: usize,
         x: &'a [f32],
-        lines: &'a mut [Line],
+        lines: &'a mut [PanelLine],
         scales: &'a mut [f32],
         parallel: bool,
     ) -> Self {
         assert_shape("x", x, [rows, k]);
         let kind = match kernel {
-            Kernel::Float(Engine::F32(isa)) => Kind::F32(isa, x),
-            Kernel::Float(Engine::Rounded(isa)) => {
+            ProductKernel::Float(FloatKernel::F32(isa)) => LeftStorage::F32(isa, x),
+            ProductKernel::Float(FloatKernel::Rounded(isa)) => {
                 let rounded = &mut numbers_mut(lines)[..x.len()];
                 bf16::round_into(x, rounded);
-                Kind::Rounded(isa, rounded)
+                LeftStorage::Rounded(isa, rounded)
             }
             #[cfg(target_arch = "x86_64")]
-            Kernel::Float(Engine::Pairs(isa)) => {
+            ProductKernel::Float(FloatKernel::Pairs(isa)) => {
                 let blocks = pairs::blocks_of(numbers_mut(lines));
                 pairs::prepare(rows, k, x, blocks, parallel);
-                Kind::Pairs(isa, blocks)
+                LeftStorage::Pairs(isa, blocks)
             }
             #[cfg(not(target_arch = "x86_64"))]
-            Kernel::Float(Engine::Pairs(_)) => unreachable!("x86-64 instruction sets"),
-            Kernel::Integer(isa) => {
+            ProductKernel::Float(FloatKernel::Pairs(_)) => unreachable!("x86-64 instruction sets"),
+            ProductKernel::Integer(isa) => {
                 let bytes = &mut numbers_mut(lines)[..int8::left_len(rows, k)];
-                Kind::Int8(int8::prepare(isa, k, x, bytes, scales, parallel))
+                LeftStorage::Int8(int8::prepare(isa, k, x, bytes, scales, parallel))
             }
         };
         Self { rows, k, kind }

@@ -5,12 +5,12 @@ use crate::scratch::with_scratch;
 /// A line of 16 words, one for each column of a panel.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Line(pub(super) [u32; PANEL]);
+pub(super) struct PanelLine(pub(super) [u32; PANEL]);
 
 /// Columns of a panel.
 pub(crate) const PANEL: usize = 16;
 
-impl Line {
+impl PanelLine {
     pub(super) const ZERO: Self = Self([0; PANEL]);
 }
 
@@ -32,13 +32,13 @@ unsafe impl Number for i8 {}
 unsafe impl Number for u8 {}
 
 /// The lines as numbers.
-pub(super) fn numbers<T: Number>(lines: &[Line]) -> &[T] {
+pub(super) fn numbers<T: Number>(lines: &[PanelLine]) -> &[T] {
     // SAFETY: every bit pattern is a `T`, and lines are aligned to the size of each number.
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), size_of_val(lines) / size_of::<T>()) }
 }
 
 /// The lines as numbers.
-pub(super) fn numbers_mut<T: Number>(lines: &mut [Line]) -> &mut [T] {
+pub(super) fn numbers_mut<T: Number>(lines: &mut [PanelLine]) -> &mut [T] {
     let len = size_of_val(lines) / size_of::<T>();
     // SAFETY: as above, and every `T` is a valid part of a line.
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), len) }
@@ -52,7 +52,7 @@ pub(super) fn of_words<T: Number>(words: &mut [u32]) -> &mut [T] {
 }
 
 /// The whole lines in `scratch`.
-pub(super) fn lines_in(scratch: &mut [f32]) -> &mut [Line] {
+pub(super) fn lines_in(scratch: &mut [f32]) -> &mut [PanelLine] {
     // SAFETY: every bit pattern is a line.
     unsafe { scratch.align_to_mut() }.1
 }

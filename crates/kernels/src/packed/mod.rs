@@ -28,7 +28,7 @@ pub use columns::PackedColumns;
 pub use error::PackedError;
 pub use float::{PackedBf16, PackedBf16Buf, PackedF32, PackedF32Buf, PackedFloat, PackedFloatBuf};
 pub use int8::{MAX_INT8_K, PackedInt8, PackedInt8Buf};
-pub use left::{Left, LeftBuf};
+pub use left::{LeftOperand, LeftOperandBuf};
 pub(crate) use lines::{Number, PANEL, with_lines};
 pub use precision::Precision;
 pub use product::{

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use super::left::{Kernel, Kind};
-use super::lines::{Line, PANEL, lines_in};
-use super::{Left, PackedWeight};
+use super::left::{LeftStorage, ProductKernel};
+use super::lines::{PANEL, PanelLine, lines_in};
+use super::{LeftOperand, PackedWeight};
 use crate::area::{area, assert_shape, assert_shape_if_any};
 use crate::gemm::{
-    Activation, Epilogue, Float, Grain, Product, Right, Single, View, for_each_rectangle, int8, wanted_tasks,
+    Activation, Epilogue, Float, Grain, Product, RightOperand, Single, View, for_each_rectangle, int8,
+    wanted_tasks,
 };
 use crate::parallel::is_large;
 use crate::scratch::{with_scratch, with_scratches};
@@ -70,7 +71,7 @@ pub fn linear_packed_joined(
         return;
     };
     let tile = TileMut::new(out, rows, width, width);
-    let kernel = Kernel::detect(first.weight.precision(), rows);
+    let kernel = ProductKernel::detect(first.weight.precision(), rows);
     // Layers of one type share the rounded input.
     with_left(kernel, rows, first.weight.k(), x, |left| {
         let mut col = 0;
@@ -94,10 +95,10 @@ pub fn linear_packed_joined(
 pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: &mut [f32]) {
     let n = weight.n();
     assert_shape("out", out, [rows, n]);
-    let kernel = Kernel::detect(weight.precision(), rows);
+    let kernel = ProductKernel::detect(weight.precision(), rows);
     if matches!(weight, PackedWeight::F32(_)) {
         let (lines, scales) = (&mut [][..], &mut [][..]);
-        let left = Left::prepare_in(kernel, rows, weight.k(), x, lines, scales, false);
+        let left = LeftOperand::prepare_in(kernel, rows, weight.k(), x, lines, scales, false);
         let mut out = TileMut::new(out, rows, n, n);
         let (single, product) = PackedProduct::new(left, weight, Epilogue::bias(None)).single();
         return single.product(&product.added(), &mut out);
@@ -115,7 +116,7 @@ pub fn linear_packed_add(rows: usize, x: &[f32], weight: PackedWeight<'_>, out: 
 /// # Panics
 /// If a slice does not fit, the columns are others, or `left` was prepared for another type of weights.
 pub fn linear_packed_columns(
-    left: &Left<'_>,
+    left: &LeftOperand<'_>,
     weight: PackedWeight<'_>,
     bias: Option<&[f32]>,
     activation: Activation,
@@ -149,20 +150,26 @@ fn work(m: usize, n: usize, k: usize) -> usize {
 }
 
 /// Calls `work` with the left operand `x` `[m, k]`, prepared for a kernel that this CPU supports.
-pub(super) fn with_left(kernel: Kernel, m: usize, k: usize, x: &[f32], work: impl FnOnce(&Left<'_>)) {
+pub(super) fn with_left(
+    kernel: ProductKernel,
+    m: usize,
+    k: usize,
+    x: &[f32],
+    work: impl FnOnce(&LeftOperand<'_>),
+) {
     let room = kernel.lines(m, k);
-    let aligned = (room + 1) * (size_of::<Line>() / size_of::<f32>());
+    let aligned = (room + 1) * (size_of::<PanelLine>() / size_of::<f32>());
     with_scratches([aligned, m], |[lines, scales]| {
         let lines = &mut lines_in(lines)[..room];
         let parallel = is_large(area(m, k));
-        work(&Left::prepare_in(kernel, m, k, x, lines, scales, parallel));
+        work(&LeftOperand::prepare_in(kernel, m, k, x, lines, scales, parallel));
     });
 }
 
 /// Wᵀ times the left operand: columns from `col` on of its rows from `row` on. Both are multiples of 16.
 #[derive(Clone, Copy)]
 pub(super) struct PackedProduct<'a> {
-    left: Left<'a>,
+    left: LeftOperand<'a>,
     row: usize,
     weight: PackedWeight<'a>,
     col: usize,
@@ -171,7 +178,7 @@ pub(super) struct PackedProduct<'a> {
 
 impl<'a> PackedProduct<'a> {
     /// The whole product.
-    pub(super) fn new(left: Left<'a>, weight: PackedWeight<'a>, epilogue: Epilogue<'a>) -> Self {
+    pub(super) fn new(left: LeftOperand<'a>, weight: PackedWeight<'a>, epilogue: Epilogue<'a>) -> Self {
         Self { left, row: 0, weight, col: 0, epilogue }
     }
 
@@ -189,7 +196,7 @@ impl<'a> PackedProduct<'a> {
             return self.by_team(parts, out);
         }
         // These split their work themselves.
-        if let Kind::F32(..) | Kind::Rounded(..) = self.left.kind {
+        if let LeftStorage::F32(..) | LeftStorage::Rounded(..) = self.left.kind {
             let (single, product) = self.single();
             return single.product(&product, out);
         }
@@ -232,11 +239,11 @@ impl<'a> PackedProduct<'a> {
         assert_eq!(weight.k(), left.k, "columns of the left operand");
         assert!(col + out.cols() <= weight.n() && row + out.rows() <= left.rows, "a part");
         match (left.kind, weight) {
-            (Kind::Int8(left), PackedWeight::Int8(weight)) => {
+            (LeftStorage::Int8(left), PackedWeight::Int8(weight)) => {
                 int8::product(left, row, weight, col, out, epilogue);
             }
             #[cfg(target_arch = "x86_64")]
-            (Kind::Pairs(isa, blocks), PackedWeight::Bf16(weight)) => {
+            (LeftStorage::Pairs(isa, blocks), PackedWeight::Bf16(weight)) => {
                 let left = (blocks, left.rows, row);
                 crate::gemm::pairs::product_packed(isa, left, (weight, col), out, epilogue);
             }
@@ -248,10 +255,14 @@ impl<'a> PackedProduct<'a> {
     }
 
     /// The same as a product of `f32` numbers.
-    fn single(self) -> (Single, Product<'a, View<'a>, Right<'a>>) {
+    fn single(self) -> (Single, Product<'a, View<'a>, RightOperand<'a>>) {
         let (isa, x, right) = match (self.left.kind, self.weight) {
-            (Kind::F32(isa, x), PackedWeight::F32(weight)) => (isa, x, Right::F32(weight, self.col)),
-            (Kind::Rounded(isa, x), PackedWeight::Bf16(weight)) => (isa, x, Right::Bf16(weight, self.col)),
+            (LeftStorage::F32(isa, x), PackedWeight::F32(weight)) => {
+                (isa, x, RightOperand::F32(weight, self.col))
+            }
+            (LeftStorage::Rounded(isa, x), PackedWeight::Bf16(weight)) => {
+                (isa, x, RightOperand::Bf16(weight, self.col))
+            }
             _ => panic!("the left operand was prepared for another type of weights"),
         };
         let x = View::rows(x, self.left.k).from(self.row, 0);

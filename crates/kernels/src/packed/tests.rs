@@ -5,11 +5,11 @@ mod parts;
 
 use std::sync::LazyLock;
 
-use super::left::Kernel;
+use super::left::ProductKernel;
 use super::product::PackedProduct;
 use super::*;
 use crate::gemm::int8::IntegerIsa;
-use crate::gemm::{Activation, Engine, Epilogue, Float, Isa, PairIsa, Product, View};
+use crate::gemm::{Activation, Epilogue, Float, FloatKernel, Isa, PairIsa, Product, View};
 use crate::linear::{Affine, LinearCall, linear};
 use crate::prefetch::is_far;
 use crate::testing::{assert_same_on_all_pools, bits, random};
@@ -39,25 +39,25 @@ const SHAPES: [(usize, usize); 15] = [
 const ROWS: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 13, 16, 17, 33, 40];
 
 /// All kernels of this CPU for a type of weights.
-fn kernels(precision: Precision) -> Vec<Kernel> {
-    let of_all = |engine: fn(Isa) -> Engine| Isa::available().into_iter().map(engine);
+fn kernels(precision: Precision) -> Vec<ProductKernel> {
+    let of_all = |engine: fn(Isa) -> FloatKernel| Isa::available().into_iter().map(engine);
     match precision {
-        Precision::F32 => of_all(Engine::F32).map(Kernel::Float).collect(),
+        Precision::F32 => of_all(FloatKernel::F32).map(ProductKernel::Float).collect(),
         Precision::Bf16 => {
-            let pairs = PairIsa::available().into_iter().map(Engine::Pairs);
-            let engines = of_all(Engine::Rounded).chain(pairs);
-            engines.map(Kernel::Float).collect()
+            let pairs = PairIsa::available().into_iter().map(FloatKernel::Pairs);
+            let engines = of_all(FloatKernel::Rounded).chain(pairs);
+            engines.map(ProductKernel::Float).collect()
         }
         Precision::Int8 => {
             let isas = IntegerIsa::available().into_iter();
-            isas.map(Kernel::Integer).collect()
+            isas.map(ProductKernel::Integer).collect()
         }
     }
 }
 
 /// A product using `kernel`.
 fn product_on(
-    kernel: Kernel,
+    kernel: ProductKernel,
     rows: usize,
     x: &[f32],
     weight: PackedWeight<'_>,
@@ -116,7 +116,7 @@ fn n_panels(n: usize) -> usize {
 fn the_best_kernel_is_among_the_tested_ones() {
     for precision in TYPES {
         for rows in [1, 100] {
-            let best = Kernel::detect(precision, rows);
+            let best = ProductKernel::detect(precision, rows);
             println!("{precision:?}, {rows} rows: {best:?}");
             assert!(kernels(precision).contains(&best));
         }
@@ -152,7 +152,7 @@ fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
         for &rows in rows {
             let x = random(rows * k, 3);
             for kernel in kernels(precision) {
-                let Kernel::Float(engine) = kernel else { unreachable!("a float kernel") };
+                let ProductKernel::Float(engine) = kernel else { unreachable!("a float kernel") };
                 let mut plain = vec![7.5; rows * n];
                 let mut tile = TileMut::new(&mut plain, rows, n, n);
                 let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
@@ -231,8 +231,8 @@ fn the_thread_count_changes_nothing() {
 #[should_panic(expected = "prepared for another type")]
 fn a_left_operand_of_another_type_is_refused() {
     let packed = PackedF32Buf::pack(&[1.0; 16], 16, 1);
-    let mut buffer = LeftBuf::default();
-    let left = Left::prepare(Precision::Int8, 1, 1, &[1.0], &mut buffer);
+    let mut buffer = LeftOperandBuf::default();
+    let left = LeftOperand::prepare(Precision::Int8, 1, 1, &[1.0], &mut buffer);
     let weight = PackedWeight::F32(packed.view());
     linear_packed_columns(&left, weight, None, Activation::Identity, 0..16, &mut [0.0; 16]);
 }

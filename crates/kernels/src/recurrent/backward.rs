@@ -5,8 +5,8 @@
 //! an operand of the product that gives the weight gradient.
 
 use super::directions::Directions;
-use super::gate_gradients::{Timestep, retreat};
-use super::{Recurrence, RecurrentCall, Schedule};
+use super::gate_gradients::{SavedTimestep, retreat};
+use super::{Recurrence, RecurrentCall, RecurrentSchedule};
 use crate::area::{assert_shape, assert_shape_if_any};
 use crate::gemm::{Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::{Affine, add_column_sums};
@@ -121,7 +121,7 @@ impl RecurrentBackward<'_, &[f32], &mut [f32]> {
         if call.d == 0 {
             return;
         }
-        let schedule = Schedule::new(call, initial);
+        let schedule = RecurrentSchedule::new(call, initial);
         // Both are empty without a weight.
         let [grads, before] = split(self.room, call.tapes());
         let state_len = call.batch() * call.state_cols();
@@ -194,7 +194,7 @@ pub(crate) fn weight_gradient(
 
 /// Inputs and outputs of the pass backward through time.
 pub(crate) struct BackwardPass<'a> {
-    pub(crate) schedule: &'a Schedule<'a>,
+    pub(crate) schedule: &'a RecurrentSchedule<'a>,
     /// `[batch * len, states * d]`
     pub(crate) states: View<'a>,
     /// `[batch * len, saved * d]`
@@ -276,7 +276,7 @@ impl BackwardPass<'_> {
         // SAFETY: the caller upholds the contract.
         let mut projected = unsafe { self.projected.part(row, 0, 1, call.gate_cols()) };
         let before = self.schedule.before(rank, position, self.states);
-        let step = Timestep {
+        let step = SavedTimestep {
             saved: &self.saved[row * saved_cols..][..saved_cols],
             state: self.states.row(row, state_cols),
             before: before.unwrap_or(self.zeros),

@@ -1,7 +1,7 @@
 //! The forward pass.
 
 use super::directions::Directions;
-use super::{Recurrence, RecurrentCall, Schedule, gates};
+use super::{Recurrence, RecurrentCall, RecurrentSchedule, gates};
 use crate::gemm::{Epilogue, Float, PreparedRight, Product, View, with_prepared_right};
 use crate::linear::Affine;
 use crate::parallel::{for_each, for_row_chunks, is_large};
@@ -71,7 +71,7 @@ impl RecurrentForward<'_, &[f32], &mut [f32]> {
         if call.d == 0 {
             return;
         }
-        let schedule = Schedule::new(call, recurrence.initial);
+        let schedule = RecurrentSchedule::new(call, recurrence.initial);
         let saved_cols = call.saved_cols();
         let pass = ForwardPass {
             schedule: &schedule,
@@ -99,10 +99,10 @@ impl RecurrentForward<'_, &[f32], &mut [f32]> {
 /// Fills the first columns of `out`, which has rows of `width` in rank order, with W h + b for the sequences
 /// at `position`, given their states `current`.
 pub(crate) fn state_product(
-    schedule: &Schedule<'_>,
+    schedule: &RecurrentSchedule<'_>,
     position: usize,
     current: &[f32],
-    map: Prepared<'_>,
+    map: PreparedMap<'_>,
     out: &mut [f32],
     width: usize,
 ) {
@@ -128,7 +128,7 @@ pub(crate) fn state_product(
 
 /// A map of states whose weight is packed once for all positions.
 #[derive(Clone, Copy)]
-pub(crate) struct Prepared<'a> {
+pub(crate) struct PreparedMap<'a> {
     weight: PreparedRight<'a>,
     bias: Option<&'a [f32]>,
 }
@@ -138,7 +138,7 @@ pub(crate) fn with_prepared_if_any<R>(
     precision: Float,
     d: usize,
     map: Option<Affine<&[f32]>>,
-    work: impl FnOnce(Option<Prepared<'_>>) -> R,
+    work: impl FnOnce(Option<PreparedMap<'_>>) -> R,
 ) -> R {
     match map {
         Some(map) => with_prepared(precision, d, map, |map| work(Some(map))),
@@ -151,19 +151,19 @@ pub(crate) fn with_prepared<R>(
     precision: Float,
     d: usize,
     map: Affine<&[f32]>,
-    work: impl FnOnce(Prepared<'_>) -> R,
+    work: impl FnOnce(PreparedMap<'_>) -> R,
 ) -> R {
     let weight = View::transposed(map.weight, d);
     let shape = [d, map.weight.len() / d];
     with_prepared_right(precision, weight, shape, |weight| {
         let bias = map.bias;
-        work(Prepared { weight, bias })
+        work(PreparedMap { weight, bias })
     })
 }
 
 /// Outputs of the element-wise operations of the forward pass.
 pub(crate) struct ForwardPass<'a> {
-    pub(crate) schedule: &'a Schedule<'a>,
+    pub(crate) schedule: &'a RecurrentSchedule<'a>,
     /// `[batch * len, states * d]`
     pub(crate) states: TileMut<'a>,
     /// `[batch * len, saved * d]`

@@ -6,7 +6,7 @@ use crate::simd::tanh;
 
 /// Saved forward results at one position.
 #[derive(Clone, Copy)]
-pub(super) struct Timestep<'a> {
+pub(super) struct SavedTimestep<'a> {
     /// `[saved * d]`
     pub(super) saved: &'a [f32],
     /// The new state, `[states * d]`
@@ -22,7 +22,7 @@ vectorized! {
     /// projected input.
     pub(super) fn retreat(
         cell: CellKind,
-        step: Timestep<'_>,
+        step: SavedTimestep<'_>,
         grad_state: &[f32],
         flow: &mut [f32],
         hidden: &mut [f32],
@@ -56,7 +56,7 @@ fn tanh_slope(y: f32) -> f32 {
 }
 
 #[inline(always)]
-fn rnn(step: Timestep<'_>, dh: &mut [f32], dsum: &mut [f32]) {
+fn rnn(step: SavedTimestep<'_>, dh: &mut [f32], dsum: &mut [f32]) {
     for ((dsum, &dh), &h) in dsum.iter_mut().zip(&*dh).zip(step.state) {
         *dsum = dh * tanh_slope(h);
     }
@@ -81,7 +81,7 @@ fn let_out(o: &[f32], c: &[f32], dh: &mut [f32], dc: &mut [f32], dsum: &mut [f32
 }
 
 #[inline(always)]
-fn lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+fn lstm(step: SavedTimestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
     let d = flow.len() / 2;
     let [i, f, g, o] = parts(step.saved, d);
     let [di, df, dg, d_o] = parts_mut(dsums, d);
@@ -102,7 +102,7 @@ fn lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
 }
 
 #[inline(always)]
-fn coupled_lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
+fn coupled_lstm(step: SavedTimestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
     let d = flow.len() / 2;
     let [f, g, o] = parts(step.saved, d);
     let [df, dg, d_o] = parts_mut(dsums, d);
@@ -121,7 +121,7 @@ fn coupled_lstm(step: Timestep<'_>, flow: &mut [f32], dsums: &mut [f32]) {
 }
 
 #[inline(always)]
-fn gru(step: Timestep<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [f32]) {
+fn gru(step: SavedTimestep<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [f32]) {
     let d = dh.len();
     let [r, z, n, product] = parts(step.saved, d);
     let [dr, dz, dn] = parts_mut(projected, d);
@@ -145,7 +145,7 @@ fn gru(step: Timestep<'_>, dh: &mut [f32], hidden: &mut [f32], projected: &mut [
 }
 
 #[inline(always)]
-fn ssru(step: Timestep<'_>, flow: &mut [f32], dx: &mut [f32]) {
+fn ssru(step: SavedTimestep<'_>, flow: &mut [f32], dx: &mut [f32]) {
     let d = flow.len() / 2;
     let [f, g] = parts(step.saved, d);
     let [df, dg] = parts_mut(dx, d);

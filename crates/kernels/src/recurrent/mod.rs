@@ -15,9 +15,9 @@ mod schedule;
 
 pub(crate) use backward::{BackwardPass, hidden_gradients, weight_gradient};
 pub use backward::{RecurrentBackward, RecurrentGradients, recurrent_backward};
-pub(crate) use forward::{ForwardPass, Prepared, state_product, with_prepared, with_prepared_if_any};
+pub(crate) use forward::{ForwardPass, PreparedMap, state_product, with_prepared, with_prepared_if_any};
 pub use forward::{RecurrentForward, recurrent};
-pub(crate) use schedule::Schedule;
+pub(crate) use schedule::RecurrentSchedule;
 
 use attentive_base::lengths::Lengths;
 

@@ -7,14 +7,14 @@ use crate::gemm::View;
 
 /// The sequences ordered from longest to shortest, so that those active at a position always come first. The
 /// index of a sequence in this order is its rank.
-pub(crate) struct Schedule<'a> {
+pub(crate) struct RecurrentSchedule<'a> {
     pub(crate) call: RecurrentCall<'a>,
     /// The states before the first position, `[batch, states * d]`; zeros if absent.
     initial: Option<&'a [f32]>,
     order: Vec<usize>,
 }
 
-impl<'a> Schedule<'a> {
+impl<'a> RecurrentSchedule<'a> {
     pub(crate) fn new(call: RecurrentCall<'a>, initial: Option<&'a [f32]>) -> Self {
         let mut order: Vec<usize> = (0..call.batch()).collect();
         order.sort_by_key(|&sequence| std::cmp::Reverse(call.lengths.lens()[sequence]));

@@ -4,7 +4,7 @@ use crate::additive_attention::AdditiveAttentionShape;
 
 /// Operands of attention.
 #[derive(Clone, Copy, Debug)]
-pub struct AdditiveAttention<'a> {
+pub struct ReferenceAdditiveAttention<'a> {
     /// Dimensions.
     pub shape: AdditiveAttentionShape,
     /// `[rows, d_key]`
@@ -19,7 +19,7 @@ pub struct AdditiveAttention<'a> {
     pub v: &'a [f64],
 }
 
-impl AdditiveAttention<'_> {
+impl ReferenceAdditiveAttention<'_> {
     /// All pairs of a query and a key visible to it.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let AdditiveAttentionShape { rows, src_len, .. } = self.shape;

@@ -2,11 +2,11 @@
 
 use super::dropout_scale;
 use crate::attention::{AttentionShape, Causality};
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 
 /// Operands of attention, as in [`crate::attention::AttentionInputs`].
 #[derive(Clone, Copy, Debug)]
-pub struct Attention<'a> {
+pub struct ReferenceAttention<'a> {
     /// Dimensions.
     pub shape: AttentionShape,
     /// Queries.
@@ -23,10 +23,10 @@ pub struct Attention<'a> {
     /// Bias added to the scaled scores, `[n_heads, tgt_len, src_len]`.
     pub bias: Option<&'a [f64]>,
     /// Dropout on the attention weights.
-    pub dropout: Option<Dropout>,
+    pub dropout: Option<DropoutCall>,
 }
 
-impl Attention<'_> {
+impl ReferenceAttention<'_> {
     fn q_at(&self, b: usize, i: usize, h: usize, c: usize) -> usize {
         let s = &self.shape;
         ((b * s.tgt_len + i) * s.n_heads + h) * s.d_head + c

@@ -1,7 +1,7 @@
 //! Reference implementation of [`mod@crate::attentive_recurrent`].
 
-use super::recurrent::Timestep;
-use super::{AdditiveAttention, AdditiveAttentionShape, Recurrent};
+use super::recurrent::ReferenceTimestep;
+use super::{AdditiveAttentionShape, Recurrent, ReferenceAdditiveAttention};
 
 /// Operands of a layer, as in [`crate::attentive_recurrent::AttentiveRecurrentInputs`].
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct AttentiveRecurrent<'a> {
     /// The cell and its projected inputs.
     pub recurrent: Recurrent<'a>,
     /// The attended sequences, one row each. The queries are not read.
-    pub attention: AdditiveAttention<'a>,
+    pub attention: ReferenceAdditiveAttention<'a>,
     /// Projection from h to the query.
     pub query_weight: &'a [f64],
     /// Projection from the context to the gates.
@@ -21,7 +21,7 @@ struct Attended {
     query: Vec<f64>,
     weights: Vec<f64>,
     context: Vec<f64>,
-    timestep: Timestep,
+    timestep: ReferenceTimestep,
 }
 
 /// `sums` += `terms`
@@ -57,10 +57,10 @@ impl AttentiveRecurrent<'_> {
     }
 
     /// The attention of one query over the sentence of sequence `number`.
-    fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> AdditiveAttention<'b> {
+    fn attention_of<'b>(&'b self, number: usize, queries: &'b [f64]) -> ReferenceAdditiveAttention<'b> {
         let AdditiveAttentionShape { src_len, d_key, d_value, .. } = self.attention.shape;
         let first = number * src_len;
-        AdditiveAttention {
+        ReferenceAdditiveAttention {
             shape: AdditiveAttentionShape { rows: 1, ..self.attention.shape },
             queries,
             keys: &self.attention.keys[first * d_key..][..src_len * d_key],

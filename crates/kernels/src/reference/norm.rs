@@ -1,7 +1,7 @@
 //! Reference implementations of the norms.
 
 use super::dropout_scale;
-use crate::dropout::Dropout;
+use crate::dropout::DropoutCall;
 use crate::norm::{NormCall, NormKind};
 
 /// Mean and divisor of one row.
@@ -57,8 +57,8 @@ pub fn norm_backward(call: NormCall, x: &[f64], gain: &[f64], grad_out: &[f64]) 
     [dx, dgain, dbias]
 }
 
-/// `residual` + [`Dropout`] of `x`.
-pub fn dropout_add(x: &[f64], residual: &[f64], dropout: Option<Dropout>) -> Vec<f64> {
+/// `residual` + [`DropoutCall`] of `x`.
+pub fn dropout_add(x: &[f64], residual: &[f64], dropout: Option<DropoutCall>) -> Vec<f64> {
     let scale = |i| dropout.map_or(1.0, |dropout| dropout_scale(dropout, i));
     let pairs = x.iter().zip(residual).enumerate();
     pairs.map(|(i, (x, r))| r + x * scale(i)).collect()
@@ -67,7 +67,7 @@ pub fn dropout_add(x: &[f64], residual: &[f64], dropout: Option<Dropout>) -> Vec
 /// [`crate::norm::residual_norm`]: the sum and its norm.
 pub fn residual_norm(
     call: NormCall,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     [x, y]: [&[f64]; 2],
     gain: &[f64],
     bias: Option<&[f64]>,
@@ -80,7 +80,7 @@ pub fn residual_norm(
 /// [`crate::norm::residual_norm_backward`]: the gradients of x, gain, bias and y.
 pub fn residual_norm_backward(
     call: NormCall,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     sum: &[f64],
     gain: &[f64],
     grad_out: &[f64],

@@ -18,7 +18,7 @@ pub struct Recurrent<'a> {
 }
 
 /// One sequence at one position.
-pub(super) struct Timestep {
+pub(super) struct ReferenceTimestep {
     /// Row index in matrices `[batch * len, …]`.
     pub(super) row: usize,
     /// The previous state.
@@ -43,7 +43,7 @@ impl Recurrent<'_> {
     }
 
     /// One update of the state `before` with the projected input `x`, at `row`.
-    pub(super) fn timestep(&self, row: usize, x: &[f64], before: Vec<f64>) -> Timestep {
+    pub(super) fn timestep(&self, row: usize, x: &[f64], before: Vec<f64>) -> ReferenceTimestep {
         let (d, _, n_gates) = self.widths();
         let product = |j: usize| -> f64 {
             let weights = self.weight.map_or(&[][..], |weight| &weight[j * d..][..d]);
@@ -89,7 +89,7 @@ impl Recurrent<'_> {
                 }
             }
         }
-        Timestep { row, before, hidden, gates, state }
+        ReferenceTimestep { row, before, hidden, gates, state }
     }
 
     /// The state of a sequence before its first position.
@@ -112,7 +112,7 @@ impl Recurrent<'_> {
     }
 
     /// One sequence in time order.
-    fn sequence(&self, number: usize) -> Vec<Timestep> {
+    fn sequence(&self, number: usize) -> Vec<ReferenceTimestep> {
         let (_, _, n_gates) = self.widths();
         let mut state = self.initial_state(number);
         let mut timesteps = Vec::new();
@@ -167,7 +167,7 @@ impl Recurrent<'_> {
 
     /// The gradients of a timestep's projected input, of U h + b, and of the previous state by any other
     /// path.
-    pub(super) fn timestep_backward(&self, timestep: &Timestep, dstate: &[f64]) -> [Vec<f64>; 3] {
+    pub(super) fn timestep_backward(&self, timestep: &ReferenceTimestep, dstate: &[f64]) -> [Vec<f64>; 3] {
         let (d, n_states, n_gates) = self.widths();
         let [mut dx, mut dhidden] = [0; 2].map(|_| vec![0.0; n_gates]);
         let mut dbefore = vec![0.0; n_states];

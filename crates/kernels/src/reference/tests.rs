@@ -30,7 +30,7 @@ fn linear_gradients_are_derivatives() {
 
 #[test]
 fn attention_gradients_are_derivatives() {
-    let dropout = Dropout { rate: 0.3, seed: 5, micro_batch: 1, site: 2 };
+    let dropout = DropoutCall { rate: 0.3, seed: 5, micro_batch: 1, site: 2 };
     let lens = [2, 0];
     for (causality, lens, dropout, is_biased) in [
         (Causality::Full, None, None, false),
@@ -53,7 +53,7 @@ fn attention_gradients_are_derivatives() {
             numbers(36, 4),
         );
         let bias = is_biased.then(|| numbers(24, 5));
-        let all = Attention {
+        let all = ReferenceAttention {
             shape,
             q: &q,
             k: &k,
@@ -65,13 +65,13 @@ fn attention_gradients_are_derivatives() {
             dropout,
         };
         let [dq, dk, dv, dbias] = all.backward(&g);
-        assert_derivative(&q, &g, &dq, |q| Attention { q, ..all }.forward());
-        assert_derivative(&k, &g, &dk, |k| Attention { k, ..all }.forward());
-        assert_derivative(&v, &g, &dv, |v| Attention { v, ..all }.forward());
+        assert_derivative(&q, &g, &dq, |q| ReferenceAttention { q, ..all }.forward());
+        assert_derivative(&k, &g, &dk, |k| ReferenceAttention { k, ..all }.forward());
+        assert_derivative(&v, &g, &dv, |v| ReferenceAttention { v, ..all }.forward());
         if let Some(bias) = &bias {
             assert_derivative(bias, &g, &dbias, |bias| {
                 let bias = Some(bias);
-                Attention { bias, ..all }.forward()
+                ReferenceAttention { bias, ..all }.forward()
             });
         }
     }
@@ -153,7 +153,7 @@ fn additive_attention_gradients_are_derivatives() {
     let g = numbers(4, 5);
     for lens in [None, Some(&lens[..])] {
         let with = |q: &[f64], k: &[f64], value: &[f64], v: &[f64]| {
-            let twin = AdditiveAttention { shape, queries: q, keys: k, values: value, lens, v };
+            let twin = ReferenceAdditiveAttention { shape, queries: q, keys: k, values: value, lens, v };
             (twin.forward(), twin.backward(&g))
         };
         let (_, [dq, dk, dvalue, dv]) = with(&q, &k, &value, &v);
@@ -181,7 +181,7 @@ fn attentive_reference<'a>(
             bias: (!bias.is_empty()).then_some(bias),
             initial: Some(initial),
         },
-        attention: AdditiveAttention { shape, queries: &[], keys, values, lens, v },
+        attention: ReferenceAdditiveAttention { shape, queries: &[], keys, values, lens, v },
         query_weight,
         context_weight,
     }

@@ -1,6 +1,6 @@
 //! What attention reads of earlier positions, in the memory of a device.
 
-use attentive_device::{Buffer, Columns, current};
+use attentive_device::{Buffer, MatrixColumns, current};
 use attentive_kernels::cached_attention::BLOCK;
 
 use crate::incremental::blocks::{Blocks, Copied, Table};
@@ -8,7 +8,7 @@ use crate::incremental::blocks::{Blocks, Copied, Table};
 /// Keys and values of positions, in blocks that rows may share. Each layer has a matrix with a row for each
 /// position.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct DeviceCache {
     used: Blocks,
     layers: Vec<Layer>,
     /// The blocks for which the layers have memory.
@@ -24,7 +24,7 @@ struct Layer {
     rows: Buffer,
 }
 
-impl Cache {
+impl DeviceCache {
     /// An empty cache with layers of these widths.
     pub(super) fn new(widths: &[usize]) -> Self {
         let layer = |&width: &usize| Layer { width, rows: Buffer::EMPTY };
@@ -76,7 +76,7 @@ impl Cache {
     }
 
     /// Stores keys and values: `pairs` are rows of `from` and rows of the cache.
-    pub(super) fn store(&mut self, layer: usize, from: Columns<&Buffer>, pairs: &[[usize; 2]]) {
+    pub(super) fn store(&mut self, layer: usize, from: MatrixColumns<&Buffer>, pairs: &[[usize; 2]]) {
         let Layer { width, rows } = &mut self.layers[layer];
         current().put_rows(*width, from, pairs, rows);
     }
@@ -103,6 +103,6 @@ pub(super) fn row_of(table: &Table, position: usize) -> usize {
 }
 
 /// All columns of a matrix.
-pub(super) fn whole(matrix: &Buffer, width: usize) -> Columns<&Buffer> {
-    Columns { matrix, width, first: 0 }
+pub(super) fn whole(matrix: &Buffer, width: usize) -> MatrixColumns<&Buffer> {
+    MatrixColumns { matrix, width, first: 0 }
 }

@@ -1,20 +1,22 @@
 //! Rows that grow: each position sees the earlier ones of its row and its source.
 
-use attentive_device::{Buffer, CachedAttentionCall, CachedScores, Columns, Lengths, SeenBlocks, current};
+use attentive_device::{
+    Buffer, CachedAttentionCall, CachedScores, Lengths, MatrixColumns, SeenBlocks, current,
+};
 use attentive_kernels::cached_attention::Heads;
 use attentive_kernels::recurrent::Direction;
-use attentive_tape::{self as tape, Reading, Value};
+use attentive_tape::{self as tape, RecurrentDirection, Value};
 
 use super::cache::{row_of, whole};
-use super::device_memory::{CachedSource, State};
+use super::device_memory::{CachedSource, DeviceState};
 use crate::incremental::blocks::Table;
 use crate::incremental::{Incremental, Row};
 use crate::nn::{
-    AdditiveAttention, Attention, Pass, RecurrentLayer, Relative, Sequences, Trained, hidden_part,
+    AdditiveAttention, Attention, Pass, RecurrentLayer, RelativeEncoding, Sequences, Trained, hidden_part,
 };
 
 /// Some rows that go on from `state`, padded to a common length.
-pub(super) struct Growing<'a> {
+pub(super) struct IncrementalBatch<'a> {
     pub(super) sequences: Sequences<'a>,
     pub(super) lengths: &'a Lengths,
     /// The rows of the state, ascending.
@@ -24,7 +26,7 @@ pub(super) struct Growing<'a> {
     pub(super) visible: Visible,
     pub(super) by_distance: Option<&'a Buffer>,
     pub(super) pass: &'a Pass<'a>,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut DeviceState,
 }
 
 /// What every position sees.
@@ -44,7 +46,7 @@ struct Seen {
 
 impl Visible {
     /// What the next positions of some `rows` of `state` see.
-    pub(super) fn of(state: &State, rows: &[usize], lengths: &Lengths) -> Self {
+    pub(super) fn of(state: &DeviceState, rows: &[usize], lengths: &Lengths) -> Self {
         let width = lengths.width();
         let rows = || rows.iter().map(|&row| &state.rows[row]).zip(lengths.lens());
         let seen = |table: fn(&Row<CachedSource>) -> &Table, len: fn(&Row<CachedSource>, usize) -> usize| {
@@ -85,7 +87,7 @@ impl Seen {
         heads: Heads,
         d_value: usize,
         scores: CachedScores<&Buffer>,
-        queries: Columns<&Buffer>,
+        queries: MatrixColumns<&Buffer>,
         cache: &Buffer,
     ) -> (Value, Weights) {
         let call = CachedAttentionCall {
@@ -125,8 +127,13 @@ impl Weights {
     }
 }
 
-impl Incremental for Growing<'_> {
-    fn rotate(&mut self, joined: Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
+impl Incremental for IncrementalBatch<'_> {
+    fn rotate(
+        &mut self,
+        joined: Value,
+        attention: &Attention<Trained>,
+        relative: &RelativeEncoding,
+    ) -> Value {
         let heads = attention.heads;
         match &relative.rotary {
             Some(rotary) => rotary.turn_at(&joined, heads.n_heads + heads.n_kv_heads, self.positions),
@@ -138,12 +145,12 @@ impl Incremental for Growing<'_> {
         &mut self,
         joined: &Value,
         attention: &Attention<Trained>,
-        _relative: &Relative,
+        _relative: &RelativeEncoding,
     ) -> Value {
         let (heads, layer) = (attention.heads, attention.place.layer);
         let [_, width] = joined.shape();
         let queries = whole(joined.buffer(), width);
-        let keys_values = Columns { first: heads.query_width(), ..queries };
+        let keys_values = MatrixColumns { first: heads.query_width(), ..queries };
         let cache = &mut self.state.store.earlier;
         cache.store(layer, keys_values, &self.visible.places);
         let scores = CachedScores::Dot { scale: heads.scale, by_distance: self.by_distance };
@@ -213,7 +220,7 @@ impl Incremental for Growing<'_> {
             );
             let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
             let input = tape::add(tape::select_rows(projected.clone(), &places), of_context);
-            let direction = Reading {
+            let direction = RecurrentDirection {
                 direction: Direction::Forward,
                 projected: input,
                 recurrence: self.sequences.recurrence(layer, Some(before)),
@@ -233,11 +240,11 @@ impl Incremental for Growing<'_> {
     }
 }
 
-impl Growing<'_> {
+impl IncrementalBatch<'_> {
     /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they
     /// are wanted.
     fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
-        let State { attention, rows: all, .. } = &mut *self.state;
+        let DeviceState { attention, rows: all, .. } = &mut *self.state;
         let Some(attention) = attention else {
             return;
         };

@@ -4,22 +4,22 @@ use attentive_base::batch::Padded;
 use attentive_device::{Buffer, Lengths, current};
 use attentive_tape::Value;
 
-use super::cache::{Cache, row_of, whole};
+use super::cache::{DeviceCache, row_of, whole};
 use crate::incremental::blocks::Table;
-use crate::incremental::{self, Row, Store};
+use crate::incremental::{self, Row, StateStore};
 use crate::nn::KeptWidths;
 
 /// Keeps the numbers of a state in the memory of the current device.
 #[derive(Debug)]
 pub struct DeviceMemory {
     /// Keys and values of earlier positions.
-    pub(super) earlier: Cache,
+    pub(super) earlier: DeviceCache,
     /// Keys and values of sources.
-    pub(super) memory: Cache,
+    pub(super) memory: DeviceCache,
 }
 
 /// A state in the memory of a device.
-pub type State = incremental::State<DeviceMemory>;
+pub type DeviceState = incremental::State<DeviceMemory>;
 
 /// The source of a row.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct CachedSource {
     pub(super) table: Table,
 }
 
-impl Store for DeviceMemory {
+impl StateStore for DeviceMemory {
     type Source = CachedSource;
     type Cells = Buffer;
 
@@ -59,11 +59,11 @@ pub(super) struct Memory {
     pub(super) finals: Vec<Value>,
 }
 
-impl State {
+impl DeviceState {
     /// A state without rows, with layers of these widths.
     pub(super) fn new(widths: KeptWidths) -> Self {
         let earlier: Vec<usize> = widths.earlier.iter().map(|heads| 2 * heads.kv_width()).collect();
-        let (earlier, memory) = (Cache::new(&earlier), Cache::new(&widths.memory));
+        let (earlier, memory) = (DeviceCache::new(&earlier), DeviceCache::new(&widths.memory));
         Self::empty(widths, DeviceMemory { earlier, memory })
     }
 

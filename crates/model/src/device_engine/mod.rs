@@ -6,7 +6,7 @@
 //! caches; what returns are the likeliest tokens or, where the search reads them, all logits.
 //!
 //! Layers do to rows what they do in training ([`Sequences`]); only attention and recurrent cells find what
-//! came before in the [`State`].
+//! came before in the [`DeviceState`].
 
 mod cache;
 mod decode;
@@ -16,7 +16,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use device_memory::{DeviceMemory, State};
+pub use device_memory::{DeviceMemory, DeviceState};
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use attentive_architecture::Architecture;
 use attentive_base::batch::{Padded, Src, TokenId};
 use attentive_decode::{Logits, NextToken, Stepper};
 use attentive_device::{Buffer, Device, LargestLogits, LikeliestCall, current, on};
-use attentive_tape::{self as tape, Epilogue, Float, Value};
+use attentive_tape::{self as tape, Float, TapeEpilogue, Value};
 
 use self::cache::whole;
-use self::decode::{Growing, Visible};
+use self::decode::{IncrementalBatch, Visible};
 use self::device_memory::Memory;
-use self::piece::{Limits, Piece, Reader, pieces};
-use crate::engine::profile::{self, Part};
+use self::piece::{Piece, PieceLimits, Reader, pieces};
+use crate::engine::profile::{self, ProfileSection};
 use crate::incremental::Candidates;
 use crate::model::{self, Model};
 use crate::nn::{Decoder, ParameterKind, Pass, RecurrentAttention, Sequences, Trained};
@@ -53,7 +53,7 @@ pub struct DeviceEngine {
 
 /// The last layer at the last token of each row.
 #[derive(Debug)]
-pub struct LastLayer {
+pub struct DeviceLastLayer {
     /// `[rows, d_model]`
     values: Value,
     /// The candidates of each row, with a shortlist.
@@ -146,7 +146,7 @@ impl DeviceEngine {
     }
 
     /// Encodes `src` and adds a row for each of its sequences.
-    fn admit_some(&self, src: Padded, state: &mut State) {
+    fn admit_some(&self, src: Padded, state: &mut DeviceState) {
         let rows = src.rows();
         let pass = Pass::inference();
         let encoder = self.model.layers.body.encoder();
@@ -192,7 +192,7 @@ impl DeviceEngine {
 
     /// Reads the tokens of each row in pieces within `limits`, and returns the last layer at the last of
     /// them.
-    fn read_within(&self, limits: Limits, tokens: &Padded, state: &mut State) -> LastLayer {
+    fn read_within(&self, limits: PieceLimits, tokens: &Padded, state: &mut DeviceState) -> DeviceLastLayer {
         assert_eq!(tokens.rows(), state.rows.len(), "tokens of every row");
         assert!(tokens.lens().iter().all(|&len| len > 0), "a token to read");
         profile::count(|counts| {
@@ -207,12 +207,12 @@ impl DeviceEngine {
         });
         let pieces = pieces(readers.collect(), limits);
         let work = || self.read_pieces(pieces, state);
-        profile::time(Part::DecoderRest, || on(self.device, work))
+        profile::time(ProfileSection::DecoderRest, || on(self.device, work))
     }
 
     /// Reads `pieces` of tokens, which are of every row, and returns the last layer at the last token of
     /// each.
-    fn read_pieces(&self, pieces: Vec<Piece>, state: &mut State) -> LastLayer {
+    fn read_pieces(&self, pieces: Vec<Piece>, state: &mut DeviceState) -> DeviceLastLayer {
         let rows = state.rows.len();
         let values = match &pieces[..] {
             [piece] => self.extend(&piece.tokens, &piece.rows, state),
@@ -231,18 +231,18 @@ impl DeviceEngine {
         };
         assert_eq!(values.shape()[0], rows, "a result for every row");
         let lists = self.shortlist.is_some().then(|| state.candidates());
-        LastLayer { values, lists }
+        DeviceLastLayer { values, lists }
     }
 
     /// Reads the tokens of some `rows`, and returns the last layer at the last of each, `[rows, d_model]`.
-    fn extend(&self, tokens: &Padded, rows: &[usize], state: &mut State) -> Value {
+    fn extend(&self, tokens: &Padded, rows: &[usize], state: &mut DeviceState) -> Value {
         let positions = state.positions(tokens, rows);
         state.reserve(tokens.lens(), rows);
         let visible = Visible::of(state, rows, &tokens.lengths);
         let pass = Pass::inference();
         let stack = self.model.layers.body.decoder();
         let stack = stack.expect("checked by `new`");
-        let mut growing = Growing {
+        let mut growing = IncrementalBatch {
             sequences: Sequences::new(&tokens.lengths, &pass),
             lengths: &tokens.lengths,
             rows,
@@ -267,10 +267,10 @@ impl DeviceEngine {
     /// The logits of all tokens, `[rows, vocab]`.
     fn all_logits(&self, last: Value) -> Value {
         let map = self.model.projection(&Pass::inference());
-        tape::linear(last, vec![map], Epilogue::plain(Float::F32))
+        tape::linear(last, vec![map], TapeEpilogue::plain(Float::F32))
     }
 
-    fn largest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<LargestLogits> {
+    fn largest(&self, last: DeviceLastLayer, count: usize, never: &[TokenId]) -> Vec<LargestLogits> {
         let work = || {
             let logits = self.all_logits(last.values);
             let lists: Option<Vec<&[TokenId]>> =
@@ -279,24 +279,24 @@ impl DeviceEngine {
             let call = LikeliestCall { vocab, count, never, lists: lists.as_deref() };
             current().likeliest(call, logits.buffer())
         };
-        profile::time(Part::Projection, || on(self.device, work))
+        profile::time(ProfileSection::Projection, || on(self.device, work))
     }
 }
 
 impl Stepper for DeviceEngine {
-    type State = State;
-    type Last = LastLayer;
+    type State = DeviceState;
+    type Last = DeviceLastLayer;
 
-    fn start(&self) -> State {
-        State::new(self.decoder().kept_widths())
+    fn start(&self) -> DeviceState {
+        DeviceState::new(self.decoder().kept_widths())
     }
 
-    fn start_watched(&self) -> Option<State> {
-        let state = State { attention: Some(Vec::new()), ..self.start() };
+    fn start_watched(&self) -> Option<DeviceState> {
+        let state = DeviceState { attention: Some(Vec::new()), ..self.start() };
         state.attends().then_some(state)
     }
 
-    fn admit(&self, src: &Padded, state: &mut State) {
+    fn admit(&self, src: &Padded, state: &mut DeviceState) {
         let before = state.rows.len();
         let work = || {
             let sequence = |row: usize| &src.ids[row * src.width()..][..src.lens()[row]];
@@ -315,26 +315,26 @@ impl Stepper for DeviceEngine {
                 first = end;
             }
         };
-        profile::time(Part::Encoder, || on(self.device, work));
+        profile::time(ProfileSection::Encoder, || on(self.device, work));
         if let Some(shortlist) = &self.shortlist {
             state.list_candidates(before, src, shortlist);
         }
     }
 
-    fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
+    fn step(&self, next: &[TokenId], state: &mut DeviceState) -> DeviceLastLayer {
         let tokens: Vec<&[TokenId]> = next.chunks(1).collect();
         self.read(&Padded::new(&tokens, 0), state)
     }
 
-    fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
-        self.read_within(Limits::DEFAULT, tokens, state)
+    fn read(&self, tokens: &Padded, state: &mut DeviceState) -> DeviceLastLayer {
+        self.read_within(PieceLimits::DEFAULT, tokens, state)
     }
 
-    fn select(&self, rows: &[usize], state: &mut State) {
+    fn select(&self, rows: &[usize], state: &mut DeviceState) {
         on(self.device, || state.select(rows));
     }
 
-    fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
+    fn likeliest(&self, last: DeviceLastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
         let next = |row: LargestLogits| {
             let next = |(logit, token)| NextToken::new(token, logit, row.log_sum);
             row.largest.into_iter().map(next).collect()
@@ -343,17 +343,17 @@ impl Stepper for DeviceEngine {
         rows.map(next).collect()
     }
 
-    fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
+    fn most_likely(&self, last: DeviceLastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let rows = self.largest(last, 1, never).into_iter();
         rows.map(|row| row.largest.first().map(|&(_, token)| token)).collect()
     }
 
-    fn logits(&self, last: LastLayer) -> Logits {
+    fn logits(&self, last: DeviceLastLayer) -> Logits {
         let work = || self.all_logits(last.values).into();
-        profile::time(Part::Projection, || on(self.device, work))
+        profile::time(ProfileSection::Projection, || on(self.device, work))
     }
 
-    fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
+    fn cross_attention(&self, state: &DeviceState) -> Vec<Vec<f32>> {
         state.attention.clone().expect("a watched state")
     }
 

@@ -7,14 +7,14 @@ use attentive_base::batch::{Padded, TokenId};
 
 /// What a piece holds at most, unless a single token is more.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct PieceLimits {
     /// Positions, with padding.
     pub(super) positions: usize,
     /// Positions times what the longest of them sees: the weights of a head.
     pub(super) weights: usize,
 }
 
-impl Limits {
+impl PieceLimits {
     /// 64 MiB of weights with 16 heads.
     pub(super) const DEFAULT: Self = Self { positions: 4096, weights: 1 << 20 };
 
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Its next tokens, as many as a piece may hold, and the reader of those behind them.
-    fn cut(self, limits: Limits) -> (Self, Option<Self>) {
+    fn cut(self, limits: PieceLimits) -> (Self, Option<Self>) {
         let (mut len, mut too_many) = (1, self.tokens.len() + 1);
         while too_many - len > 1 {
             let middle = len + (too_many - len) / 2;
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The pieces of all tokens, in an order in which they can be read. Rows of one token are never padded.
-pub(super) fn pieces(readers: Vec<Reader<'_>>, limits: Limits) -> Vec<Piece> {
+pub(super) fn pieces(readers: Vec<Reader<'_>>, limits: PieceLimits) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut waiting = readers;
     while !waiting.is_empty() {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     /// The rows of each piece and its tokens, without padding.
-    fn cut(rows: &[(usize, usize, &[TokenId])], limits: Limits) -> Vec<Vec<(usize, Vec<TokenId>)>> {
+    fn cut(rows: &[(usize, usize, &[TokenId])], limits: PieceLimits) -> Vec<Vec<(usize, Vec<TokenId>)>> {
         let readers = rows.iter().enumerate();
         let readers =
             readers.map(|(row, &(position, src_len, tokens))| Reader { row, position, src_len, tokens });
@@ -115,16 +115,16 @@ mod tests {
     #[test]
     fn a_step_is_one_piece() {
         let rows: [(usize, usize, &[TokenId]); 2] = [(3, 4, &[7]), (0, 2, &[8])];
-        let pieces = cut(&rows, Limits::DEFAULT);
+        let pieces = cut(&rows, PieceLimits::DEFAULT);
         assert_eq!(pieces, [[(0, vec![7]), (1, vec![8])]]);
-        assert!(cut(&[], Limits::DEFAULT).is_empty());
+        assert!(cut(&[], PieceLimits::DEFAULT).is_empty());
     }
 
     #[test]
     fn rows_of_one_token_are_read_apart_from_prompts() {
         let rows: [(usize, usize, &[TokenId]); 4] =
             [(0, 0, &[1, 2, 3]), (5, 0, &[4]), (0, 0, &[5, 6]), (2, 0, &[7])];
-        let pieces = cut(&rows, Limits::DEFAULT);
+        let pieces = cut(&rows, PieceLimits::DEFAULT);
         let expected = [vec![(1, vec![4]), (3, vec![7])], vec![(0, vec![1, 2, 3]), (2, vec![5, 6])]];
         assert_eq!(pieces, expected);
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_piece_may_follow_one_of_all_rows() {
         let rows: [(usize, usize, &[TokenId]); 2] = [(0, 0, &[1, 2, 3]), (0, 2, &[4, 5])];
-        let limits = Limits { positions: 100, weights: 8 };
+        let limits = PieceLimits { positions: 100, weights: 8 };
         let expected = [vec![(0, vec![1, 2]), (1, vec![4, 5])], vec![(0, vec![3])]];
         assert_eq!(cut(&rows, limits), expected);
     }
@@ -143,7 +143,7 @@ mod tests {
         let rows: Vec<(usize, usize, &[TokenId])> =
             (0..12).map(|row| (3 * row, 7 * (row % 3), &tokens[..1 + 13 * row % 40])).collect();
         for (positions, weights) in [(1, 1), (8, 1000), (64, 300), (1000, 100), (1000, 100_000)] {
-            let limits = Limits { positions, weights };
+            let limits = PieceLimits { positions, weights };
             let mut read: Vec<Vec<TokenId>> = vec![Vec::new(); rows.len()];
             for piece in cut(&rows, limits) {
                 let width = piece.iter().map(|(_, ids)| ids.len()).max().unwrap();

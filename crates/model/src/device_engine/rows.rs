@@ -2,12 +2,12 @@
 
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;
-use attentive_tape::{self as tape, Param, PositionRows, Value};
+use attentive_tape::{self as tape, Param, TapePositionRows, Value};
 
-use super::decode::Growing;
+use super::decode::IncrementalBatch;
 use crate::nn::{Backend, Dropout, Input, Linear, Norm, PositionEncoding, Trained};
 
-impl Backend for Growing<'_> {
+impl Backend for IncrementalBatch<'_> {
     type Storage = Trained;
     type Value = Value;
 
@@ -28,7 +28,7 @@ impl Backend for Growing<'_> {
                 let d = table.shape()[1];
                 let row = |&position: &usize| &rows[position * d..][..d];
                 let rows: Vec<f32> = self.positions.iter().flat_map(row).copied().collect();
-                embed(Some(PositionRows { table: rows.into(), len: ids.len() }))
+                embed(Some(TapePositionRows { table: rows.into(), len: ids.len() }))
             }
             PositionEncoding::Learned { table, offset } => {
                 let rows: Vec<usize> = self.positions.iter().map(|p| offset + p).collect();

@@ -8,7 +8,7 @@ use attentive_samples::{decodes, rows, variants};
 use attentive_tape::Float;
 
 use super::DeviceEngine;
-use super::piece::{Limits, Piece};
+use super::piece::{Piece, PieceLimits};
 use crate::engine::{Dense, Engine, Precision};
 use crate::model::tests::{SRC, TGT, model, padded};
 use crate::model::{Model, Parameter};
@@ -79,7 +79,7 @@ fn pieces_of_tokens_change_nothing() {
     for config in variants().into_iter().filter(decodes) {
         let model = model(&config);
         let engine = on_device(&PLAIN, &model);
-        let read = |limits: Limits| {
+        let read = |limits: PieceLimits| {
             let watched = engine.start_watched();
             let is_watched = watched.is_some();
             let mut state = watched.unwrap_or_else(|| engine.start());
@@ -96,9 +96,9 @@ fn pieces_of_tokens_change_nothing() {
             }
             found
         };
-        let together = read(Limits::DEFAULT);
+        let together = read(PieceLimits::DEFAULT);
         for (positions, weights) in [(1, 1), (4, 100), (100, 30)] {
-            let apart = read(Limits { positions, weights });
+            let apart = read(PieceLimits { positions, weights });
             assert_eq!(apart.len(), together.len(), "{config:?}");
             for (apart, together) in apart.iter().zip(&together) {
                 assert_eq!(apart.len(), together.len(), "{config:?}");

@@ -5,20 +5,20 @@ use std::ops::{Deref, DerefMut};
 
 /// Buffers of one thread, the smallest first. What a new buffer contains is unspecified.
 #[derive(Debug, Default)]
-pub(super) struct Buffers(RefCell<Vec<Vec<f32>>>);
+pub(super) struct ScratchPool(RefCell<Vec<Vec<f32>>>);
 
-/// A buffer, which returns to its [`Buffers`] when it is dropped.
+/// A buffer, which returns to its [`ScratchPool`] when it is dropped.
 #[derive(Debug)]
-pub(super) struct Buffer<'a> {
+pub(super) struct ScratchBuffer<'a> {
     data: Vec<f32>,
     len: usize,
-    home: &'a Buffers,
+    home: &'a ScratchPool,
 }
 
-impl Buffers {
+impl ScratchPool {
     /// A buffer of `len` elements: the smallest that is large enough, or a new one in place of the largest,
     /// so that few become large.
-    pub(super) fn take(&self, len: usize) -> Buffer<'_> {
+    pub(super) fn take(&self, len: usize) -> ScratchBuffer<'_> {
         let mut free = self.0.borrow_mut();
         let place = free.partition_point(|data| data.len() < len);
         let data = if place < free.len() {
@@ -27,18 +27,18 @@ impl Buffers {
             drop(free.pop());
             vec![0.0; len]
         };
-        Buffer { data, len, home: self }
+        ScratchBuffer { data, len, home: self }
     }
 }
 
-impl Clone for Buffers {
+impl Clone for ScratchPool {
     /// New buffers: their contents do not matter.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Deref for Buffer<'_> {
+impl Deref for ScratchBuffer<'_> {
     type Target = [f32];
 
     fn deref(&self) -> &[f32] {
@@ -46,13 +46,13 @@ impl Deref for Buffer<'_> {
     }
 }
 
-impl DerefMut for Buffer<'_> {
+impl DerefMut for ScratchBuffer<'_> {
     fn deref_mut(&mut self) -> &mut [f32] {
         &mut self.data[..self.len]
     }
 }
 
-impl Drop for Buffer<'_> {
+impl Drop for ScratchBuffer<'_> {
     fn drop(&mut self) {
         let data = std::mem::take(&mut self.data);
         let mut free = self.home.0.borrow_mut();
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_smallest_buffer_that_suffices_is_used_again() {
-        let buffers = Buffers::default();
+        let buffers = ScratchPool::default();
         let sizes = || -> Vec<usize> { buffers.0.borrow().iter().map(Vec::len).collect() };
         drop([buffers.take(30), buffers.take(10), buffers.take(20)]);
         assert_eq!(sizes(), [10, 20, 30]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use attentive_base::batch::TokenId;
 use attentive_kernels::packed::{PackedColumns, PackedWeight};
 
-use super::linear::Linear;
+use super::linear::PackedLinear;
 use crate::incremental::Candidates;
 
 /// The candidates of each row, and the copied columns of a search.
@@ -31,7 +31,7 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Columns {
     /// No columns of `map` yet.
-    pub(super) fn new(map: &Linear) -> Self {
+    pub(super) fn new(map: &PackedLinear) -> Self {
         let weight = map.weight.view();
         Self {
             weight: PackedColumns::new(weight.precision(), weight.k()),
@@ -43,7 +43,7 @@ impl Columns {
 
     /// Copies the columns of `map` that `rows` lack. Once there are half as many again as were needed, those
     /// that no row needs are dropped.
-    pub(super) fn provide(&mut self, rows: &[Candidates], map: &Linear) {
+    pub(super) fn provide(&mut self, rows: &[Candidates], map: &PackedLinear) {
         let lists = || rows.chunk_by(Arc::ptr_eq).map(|same| &same[0]);
         let lacks = |list: &Candidates| list.iter().any(|&token| self.place(token) == NOWHERE);
         if !lists().any(lacks) {
@@ -59,7 +59,7 @@ impl Columns {
         }
     }
 
-    fn copy(&mut self, list: &[TokenId], map: &Linear) {
+    fn copy(&mut self, list: &[TokenId], map: &PackedLinear) {
         let weight = map.weight.view();
         for &token in list {
             let column = token as usize;

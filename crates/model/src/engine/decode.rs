@@ -1,40 +1,40 @@
 //! Rows that grow: each position sees the earlier ones of its row and its source.
 
-use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, Seen};
+use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, VisibleKeys};
 use attentive_kernels::gemm::Float;
 
-use super::buffers::Buffer;
+use super::buffers::ScratchBuffer;
 use super::packed::{Packed, Relative};
-use super::ram::{Ram, State};
+use super::ram::{Ram, RamState};
 use super::rows::Rows;
 use super::source::{EncodedSource, SourceBlocks};
 use crate::incremental::Incremental;
 use crate::nn::{AdditiveAttention, Attention, RecurrentLayer};
 
 /// The rows go on from `state`.
-pub(super) struct Growing<'s> {
-    pub(super) state: &'s mut State,
+pub(super) struct CachedContext<'s> {
+    pub(super) state: &'s mut RamState,
     /// The number type of keys and values.
     pub(super) numbers: Float,
 }
 
-impl<'a> Incremental for Rows<'a, Growing<'_>> {
+impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
     fn rotate(
         &mut self,
-        joined: Buffer<'a>,
+        joined: ScratchBuffer<'a>,
         attention: &Attention<Packed>,
         relative: &Relative,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         self.rotated(joined, attention, relative)
     }
 
     /// What a row has in the cache is read once for all its new positions.
     fn attend_cache(
         &mut self,
-        joined: &Buffer<'a>,
+        joined: &ScratchBuffer<'a>,
         attention: &Attention<Packed>,
         relative: &Relative,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let heads = attention.heads;
         let d = heads.query_width();
         let width = d + 2 * heads.kv_width();
@@ -42,7 +42,7 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
         let start = attention.place.layer * layout.block_len();
         let place = start..start + layout.block_len();
         let (products, bias) = (self.products(), relative.bias.as_deref());
-        let State { rows, store: Ram { cache, .. }, .. } = &mut *self.across.state;
+        let RamState { rows, store: Ram { cache, .. }, .. } = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
         for (span, row) in self.spans.iter().zip(rows) {
             if let Some(copied) = row.copied {
@@ -57,7 +57,8 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
             }
             let blocks = cache.blocks(&row.table).map(|block| &block[place.clone()]);
             let blocks: Vec<&[f32]> = blocks.collect();
-            let queries = Queries { rows: joined, stride: width, first: span.first, seen: Seen::Earlier };
+            let queries =
+                Queries { rows: joined, stride: width, first: span.first, seen: VisibleKeys::Earlier };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
             layout.attend(queries, &blocks, bias, products, out, None);
         }
@@ -65,7 +66,12 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
     }
 
     /// Neighboring rows of one source are queries of one sequence.
-    fn attend_source(&mut self, queries: &Buffer<'a>, heads: Heads, layer: usize) -> Buffer<'a> {
+    fn attend_source(
+        &mut self,
+        queries: &ScratchBuffer<'a>,
+        heads: Heads,
+        layer: usize,
+    ) -> ScratchBuffer<'a> {
         let d = heads.query_width();
         let products = self.products();
         let state = &mut *self.across.state;
@@ -82,7 +88,7 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
                 rows: &queries[rows.start * d..],
                 stride: d,
                 first: 0,
-                seen: Seen::All(source.len()),
+                seen: VisibleKeys::All(source.len()),
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_watched.then(|| vec![0.0; rows.len() * source.len()]);
@@ -100,13 +106,18 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
         contexts
     }
 
-    fn scaled(&mut self, x: &Buffer<'a>, factor: f32) -> Buffer<'a> {
+    fn scaled(&mut self, x: &ScratchBuffer<'a>, factor: f32) -> ScratchBuffer<'a> {
         let mut out = self.buffers.take(x.len());
         out.iter_mut().zip(&**x).for_each(|(out, x)| *out = x * factor);
         out
     }
 
-    fn advance_cells(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>, number: usize) -> Buffer<'a> {
+    fn advance_cells(
+        &mut self,
+        x: &ScratchBuffer<'a>,
+        layer: &RecurrentLayer<Packed>,
+        number: usize,
+    ) -> ScratchBuffer<'a> {
         let mut states = std::mem::take(&mut self.across.state.cells[number]);
         let hidden = layer.run(x, &mut states, self);
         self.across.state.cells[number] = states;
@@ -115,10 +126,10 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
 
     fn advance_attentive_cells(
         &mut self,
-        x: &Buffer<'a>,
+        x: &ScratchBuffer<'a>,
         layer: &RecurrentLayer<Packed>,
         attention: &AdditiveAttention<Packed>,
-    ) -> [Buffer<'a>; 2] {
+    ) -> [ScratchBuffer<'a>; 2] {
         let mut states = std::mem::take(&mut self.across.state.cells[0]);
         let both = attention.run(layer, x, &mut states, self);
         self.across.state.cells[0] = states;
@@ -127,7 +138,7 @@ impl<'a> Incremental for Rows<'a, Growing<'_>> {
 }
 
 /// The source of row `number`.
-fn blocks_of(state: &State, number: usize) -> &SourceBlocks {
+fn blocks_of(state: &RamState, number: usize) -> &SourceBlocks {
     match state.rows[number].source.as_deref() {
         Some(EncodedSource::Blocks(source)) => source,
         _ => panic!("attention without a source"),

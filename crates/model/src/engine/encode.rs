@@ -3,28 +3,28 @@
 use std::sync::Arc;
 
 use attentive_base::batch::{Padded, TokenId};
-use attentive_kernels::cached_attention::{BLOCK, Layout, Queries, Seen};
+use attentive_kernels::cached_attention::{BLOCK, CacheLayout, Queries, VisibleKeys};
 use attentive_kernels::gemm::Float;
 
-use super::buffers::{Buffer, Buffers};
+use super::buffers::{ScratchBuffer, ScratchPool};
 use super::packed::{Packed, Relative};
 use super::rows::{Rows, Span};
 use super::{Matrix, Precision};
-use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, Stack, States};
+use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, RecurrentStates, Stack};
 
 /// Positions to encode at a time; whole sequences are encoded, so there may be a few more.
 const AT_ONCE: usize = 512;
 
 /// The rows are whole sequences.
-pub(super) struct Whole;
+pub(super) struct WholeSequences;
 
-impl<'a> Encode for Rows<'a, Whole> {
+impl<'a> Encode for Rows<'a, WholeSequences> {
     fn attend_whole(
         &mut self,
-        x: &Buffer<'a>,
+        x: &ScratchBuffer<'a>,
         attention: &Attention<Packed>,
         relative: &Relative,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let joined = self.side_by_side(x, &[&attention.query, &attention.key, &attention.value]);
         let joined = self.rotated(joined, attention, relative);
         let heads = attention.heads;
@@ -38,7 +38,8 @@ impl<'a> Encode for Rows<'a, Whole> {
             let all = blocks.chunks_exact_mut(layout.block_len());
             store_all(layout, joined, width, d, all);
             let blocks: Vec<&[f32]> = blocks.chunks_exact(layout.block_len()).collect();
-            let queries = Queries { rows: joined, stride: width, first: *first, seen: Seen::All(rows.len()) };
+            let queries =
+                Queries { rows: joined, stride: width, first: *first, seen: VisibleKeys::All(rows.len()) };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let bias = relative.bias.as_deref();
             layout.attend(queries, &blocks, bias, self.products(), out, None);
@@ -46,14 +47,22 @@ impl<'a> Encode for Rows<'a, Whole> {
         contexts
     }
 
-    fn read(&mut self, x: &Buffer<'a>, layer: &RecurrentLayer<Packed>) -> States<Buffer<'a>> {
+    fn read(
+        &mut self,
+        x: &ScratchBuffer<'a>,
+        layer: &RecurrentLayer<Packed>,
+    ) -> RecurrentStates<ScratchBuffer<'a>> {
         let mut last = self.buffers.take(self.spans.len() * layer.state_width());
         last.fill(0.0);
         let hidden = layer.run(x, &mut last, self);
-        States { hidden, last }
+        RecurrentStates { hidden, last }
     }
 
-    fn read_both(&mut self, x: &Buffer<'a>, layers: [&RecurrentLayer<Packed>; 2]) -> States<Buffer<'a>> {
+    fn read_both(
+        &mut self,
+        x: &ScratchBuffer<'a>,
+        layers: [&RecurrentLayer<Packed>; 2],
+    ) -> RecurrentStates<ScratchBuffer<'a>> {
         let d = layers[0].d;
         let [forward, backward] = layers.map(|layer| self.read(x, layer));
         let mut last = self.buffers.take(2 * forward.last.len());
@@ -63,7 +72,7 @@ impl<'a> Encode for Rows<'a, Whole> {
             out[d..].copy_from_slice(backward);
         }
         let hidden = self.join(vec![forward.hidden, backward.hidden]);
-        States { hidden, last }
+        RecurrentStates { hidden, last }
     }
 }
 
@@ -74,8 +83,8 @@ pub(super) fn encode(
     table: &Arc<Matrix>,
     src: &Padded,
     precision: Precision,
-    buffers: &Buffers,
-    mut each: impl for<'b> FnMut(Encoded<Buffer<'b>>, &mut Rows<'b, Whole>),
+    buffers: &ScratchPool,
+    mut each: impl for<'b> FnMut(Encoded<ScratchBuffer<'b>>, &mut Rows<'b, WholeSequences>),
 ) {
     let Stack { input, layers } = encoder;
     let width = src.width();
@@ -91,7 +100,8 @@ pub(super) fn encode(
             first += 1;
         }
         let positions: Vec<usize> = spans.iter().flat_map(|span| 0..span.rows.len()).collect();
-        let mut rows = Rows { positions: &positions, spans: &spans, buffers, precision, across: Whole };
+        let mut rows =
+            Rows { positions: &positions, spans: &spans, buffers, precision, across: WholeSequences };
         let x = input.forward(&ids, table, &mut rows);
         let output = layers.forward(x, &mut rows);
         each(output, &mut rows);
@@ -99,13 +109,13 @@ pub(super) fn encode(
 }
 
 /// Words of the blocks of `positions` positions.
-fn blocks_len(layout: Layout, positions: usize) -> usize {
+fn blocks_len(layout: CacheLayout, positions: usize) -> usize {
     positions.div_ceil(BLOCK) * layout.block_len()
 }
 
 /// Fills `blocks` with the keys and values in `rows`, which are `width` wide and have them from `column` on.
 pub(super) fn store_all<'b>(
-    layout: Layout,
+    layout: CacheLayout,
     rows: &[f32],
     width: usize,
     column: usize,

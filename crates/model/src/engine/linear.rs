@@ -4,12 +4,12 @@ use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
 use super::packed::Packed;
-use super::profile::{self, Part};
+use super::profile::{self, ProfileSection};
 
 /// y = x·Wᵀ + b.
-pub(super) type Linear = crate::nn::Linear<Packed>;
+pub(super) type PackedLinear = crate::nn::Linear<Packed>;
 
-impl Linear {
+impl PackedLinear {
     /// Columns of the input.
     pub(super) fn d_in(&self) -> usize {
         self.weight.d_in()
@@ -27,7 +27,7 @@ impl Linear {
 
     /// Adds the result, without a bias, to `out`.
     pub(super) fn add(&self, rows: usize, x: &[f32], out: &mut [f32]) {
-        profile::time(Part::Linear, || {
+        profile::time(ProfileSection::Linear, || {
             linear_packed_add(rows, x, self.weight.view(), out);
         });
     }
@@ -41,7 +41,7 @@ impl Linear {
         out: &mut [f32],
     ) {
         let maps: Vec<PackedAffine<'_>> = maps.iter().map(|map| map.affine()).collect();
-        profile::time(Part::Linear, || {
+        profile::time(ProfileSection::Linear, || {
             linear_packed_joined(rows, x, &maps, activation, out);
         });
     }

@@ -26,7 +26,7 @@ mod weights;
 
 pub use attentive_kernels::packed::Precision;
 pub use matrix::{Matrix, Places};
-pub use ram::{Ram, State};
+pub use ram::{Ram, RamState};
 pub use weights::{Dense, Weight, Weights};
 
 use std::collections::HashMap;
@@ -37,9 +37,9 @@ use attentive_base::batch::{Padded, TokenId};
 use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 use attentive_kernels::gemm::Float;
 
-use self::buffers::{Buffer, Buffers};
+use self::buffers::{ScratchBuffer, ScratchPool};
 use self::columns::Listed;
-use self::decode::Growing;
+use self::decode::CachedContext;
 use self::encode::encode;
 use self::packed::Packed;
 use self::projection::Projection;
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     /// Reads `lens[i]` of `tokens` for each row i, and returns the last layer at the last token of each.
-    fn extend(&self, tokens: &[TokenId], lens: &[usize], state: &mut State) -> LastLayer {
+    fn extend(&self, tokens: &[TokenId], lens: &[usize], state: &mut RamState) -> LastLayer {
         assert_eq!(lens.len(), state.rows.len(), "tokens of every row");
         assert!(lens.iter().all(|&len| len > 0), "a token to read");
         profile::count(|counts| {
@@ -194,8 +194,8 @@ impl Engine {
         tokens: &[TokenId],
         positions: &[usize],
         spans: &[Span],
-        buffers: &Buffers,
-        state: &mut State,
+        buffers: &ScratchPool,
+        state: &mut RamState,
     ) -> Vec<f32> {
         let Stack { input, layers } = self.writer();
         let mut rows = Rows {
@@ -203,7 +203,7 @@ impl Engine {
             spans,
             buffers,
             precision: self.precision,
-            across: Growing { state, numbers: self.cache },
+            across: CachedContext { state, numbers: self.cache },
         };
         let x = input.forward(tokens, self.layers.tgt_table(), &mut rows);
         let x = layers.forward(x, &mut rows);
@@ -217,12 +217,12 @@ impl Engine {
 
     /// The states from which the layers of sequence `number` start, given the final states of the encoder's
     /// layers.
-    fn starts<'f>(&self, finals: &'f [Buffer<'_>], number: usize) -> Vec<Option<&'f [f32]>> {
+    fn starts<'f>(&self, finals: &'f [ScratchBuffer<'_>], number: usize) -> Vec<Option<&'f [f32]>> {
         let Decoder::Recurrent(stack) = self.decoder() else {
             return Vec::new();
         };
         let starts = stack.starts(finals).into_iter().zip(&stack.layers);
-        let of_sequence = |(start, layer): (Option<&'f Buffer<'_>>, &RecurrentLayer<Packed>)| {
+        let of_sequence = |(start, layer): (Option<&'f ScratchBuffer<'_>>, &RecurrentLayer<Packed>)| {
             let width = layer.state_width();
             start.map(|start| &start[number * width..][..width])
         };
@@ -231,29 +231,29 @@ impl Engine {
 }
 
 impl Stepper for Engine {
-    type State = State;
+    type State = RamState;
     type Last = LastLayer;
 
-    fn start(&self) -> State {
-        let mut state = State::new(self.decoder().kept_widths(), self.cache);
+    fn start(&self) -> RamState {
+        let mut state = RamState::new(self.decoder().kept_widths(), self.cache);
         let columns = || Arc::new(Mutex::new(self.projection.columns()));
         state.store.columns = self.shortlist.is_some().then(columns);
         state
     }
 
-    fn start_watched(&self) -> Option<State> {
-        let state = State { attention: Some(Vec::new()), ..self.start() };
+    fn start_watched(&self) -> Option<RamState> {
+        let state = RamState { attention: Some(Vec::new()), ..self.start() };
         state.attends().then_some(state)
     }
 
-    fn admit(&self, src: &Padded, state: &mut State) {
+    fn admit(&self, src: &Padded, state: &mut RamState) {
         let Some(encoder) = self.layers.body.encoder() else {
             (0..src.rows()).for_each(|_| state.admit(None, &[]));
             return;
         };
         let buffers = std::mem::take(&mut state.store.buffers);
         let first = state.rows.len();
-        profile::time(profile::Part::Encoder, || {
+        profile::time(profile::ProfileSection::Encoder, || {
             encode(encoder, self.layers.src_table(), src, self.precision, &buffers, |encoded, rows| {
                 let sources = sources(self.decoder(), self.cache, &encoded.memory, rows);
                 for (number, source) in sources.into_iter().enumerate() {
@@ -267,38 +267,38 @@ impl Stepper for Engine {
         }
     }
 
-    fn step(&self, next: &[TokenId], state: &mut State) -> LastLayer {
-        profile::time(profile::Part::DecoderRest, || self.extend(next, &vec![1; next.len()], state))
+    fn step(&self, next: &[TokenId], state: &mut RamState) -> LastLayer {
+        profile::time(profile::ProfileSection::DecoderRest, || self.extend(next, &vec![1; next.len()], state))
     }
 
-    fn read(&self, tokens: &Padded, state: &mut State) -> LastLayer {
+    fn read(&self, tokens: &Padded, state: &mut RamState) -> LastLayer {
         let width = tokens.width();
         let real = tokens.lens().iter().zip(tokens.ids.chunks_exact(width.max(1)));
         let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
-        profile::time(profile::Part::DecoderRest, || self.extend(&ids, tokens.lens(), state))
+        profile::time(profile::ProfileSection::DecoderRest, || self.extend(&ids, tokens.lens(), state))
     }
 
-    fn select(&self, rows: &[usize], state: &mut State) {
+    fn select(&self, rows: &[usize], state: &mut RamState) {
         state.select(rows);
     }
 
     fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        profile::time(profile::Part::Projection, || self.projection.likeliest(last, count, never))
+        profile::time(profile::ProfileSection::Projection, || self.projection.likeliest(last, count, never))
     }
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
-        profile::time(profile::Part::Projection, || self.projection.most_likely(last, never))
+        profile::time(profile::ProfileSection::Projection, || self.projection.most_likely(last, never))
     }
 
     fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
-        profile::time(profile::Part::Projection, || self.projection.answers(last, questions))
+        profile::time(profile::ProfileSection::Projection, || self.projection.answers(last, questions))
     }
 
     fn logits(&self, last: LastLayer) -> Logits {
-        profile::time(profile::Part::Projection, || self.projection.logits(last))
+        profile::time(profile::ProfileSection::Projection, || self.projection.logits(last))
     }
 
-    fn cross_attention(&self, state: &State) -> Vec<Vec<f32>> {
+    fn cross_attention(&self, state: &RamState) -> Vec<Vec<f32>> {
         state.attention.clone().expect("a watched state")
     }
 

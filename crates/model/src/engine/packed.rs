@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attentive_architecture::{self as architecture, RelativePositions};
 use attentive_kernels::attention::Causality;
-use attentive_kernels::cached_attention::DistanceBias;
+use attentive_kernels::cached_attention::DistanceBiasValues;
 use attentive_kernels::rotary::RotaryTable;
 
 use super::matrix::Matrix;
@@ -18,7 +18,7 @@ pub(super) struct Packed;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relative {
     pub(super) rotary: Option<Arc<RotaryTable>>,
-    pub(super) bias: Option<Arc<DistanceBias>>,
+    pub(super) bias: Option<Arc<DistanceBiasValues>>,
 }
 
 impl Storage for Packed {
@@ -27,7 +27,7 @@ impl Storage for Packed {
     type Relative = Relative;
 
     fn relative(
-        attention: &architecture::Attention,
+        attention: &architecture::AttentionSpec,
         causality: Causality,
         max_len: usize,
         table: Option<Arc<Vec<f32>>>,
@@ -41,11 +41,11 @@ impl Storage for Packed {
 }
 
 fn bias(
-    attention: &architecture::Attention,
+    attention: &architecture::AttentionSpec,
     causality: Causality,
     max_len: usize,
     table: &[f32],
-) -> Option<DistanceBias> {
+) -> Option<DistanceBiasValues> {
     let RelativePositions::Buckets { n_buckets, max_distance } = attention.positions else {
         return None;
     };
@@ -55,5 +55,5 @@ fn bias(
         Causality::Full => architecture::bucket,
     };
     let of = |head, query, key| table[bucket(n_buckets, max_distance, query, key) * n_heads + head];
-    Some(DistanceBias::new(n_heads, max_len, of))
+    Some(DistanceBiasValues::new(n_heads, max_len, of))
 }

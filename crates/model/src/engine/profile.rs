@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// A part of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ProfileSection {
     /// Reading a model directory and packing its weights.
     Loading,
     /// From text to tokens.
@@ -40,7 +40,7 @@ pub enum Part {
     Rest,
 }
 
-impl Part {
+impl ProfileSection {
     /// All parts, in the order of the work.
     pub const ALL: [Self; 14] = [
         Self::Loading,
@@ -84,14 +84,14 @@ pub struct Counts {
 /// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    times: [Duration; Part::ALL.len()],
+    times: [Duration; ProfileSection::ALL.len()],
     /// What was done.
     pub counts: Counts,
 }
 
 impl Profile {
     /// The time of `part`.
-    pub fn time(&self, part: Part) -> Duration {
+    pub fn time(&self, part: ProfileSection) -> Duration {
         self.times[part as usize]
     }
 
@@ -104,7 +104,7 @@ impl Profile {
 /// The clock of a thread.
 struct Clock {
     profile: Profile,
-    part: Part,
+    part: ProfileSection,
     /// When `part` began.
     since: Instant,
 }
@@ -117,11 +117,11 @@ thread_local! {
 
 /// Runs `work` and returns where its time went. Results are the same as without a profile.
 pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, Profile) {
-    begun_in(Part::Rest, work)
+    begun_in(ProfileSection::Rest, work)
 }
 
 /// [`profiled`] for `work` that begins with `part`.
-fn begun_in<R>(part: Part, work: impl FnOnce() -> R) -> (R, Profile) {
+fn begun_in<R>(part: ProfileSection, work: impl FnOnce() -> R) -> (R, Profile) {
     let clock = Clock { profile: Profile::default(), part, since: Instant::now() };
     let (before, was_on) = (CLOCK.replace(Some(clock)), ON.replace(true));
     let result = work();
@@ -132,7 +132,7 @@ fn begun_in<R>(part: Part, work: impl FnOnce() -> R) -> (R, Profile) {
 }
 
 /// Runs `work`, whose time counts as `part`'s if this thread is profiled, except for that of parts within it.
-pub fn time<R>(part: Part, work: impl FnOnce() -> R) -> R {
+pub fn time<R>(part: ProfileSection, work: impl FnOnce() -> R) -> R {
     if !ON.get() {
         return work();
     }
@@ -149,7 +149,7 @@ pub fn time<R>(part: Part, work: impl FnOnce() -> R) -> R {
 }
 
 /// Lets the clock count for `part` from now on.
-fn switch(part: Part) {
+fn switch(part: ProfileSection) {
     change(|clock| {
         let now = Instant::now();
         clock.profile.times[clock.part as usize] += now - clock.since;
@@ -172,14 +172,14 @@ fn change(change: impl FnOnce(&mut Clock)) {
 /// second one, the profiles of all threads, becomes part of that of this thread, which waits for them.
 pub fn side_by_side<R>(run: impl FnOnce(Start) -> (R, Vec<Profile>)) -> R {
     let start = Start { is_on: ON.get() };
-    let (result, profiles) = time(Part::Waiting, || run(start));
+    let (result, profiles) = time(ProfileSection::Waiting, || run(start));
     let threads = profiles.len() as u32;
     change(|clock| {
         for (place, time) in clock.profile.times.iter_mut().enumerate() {
             *time += profiles.iter().map(|of| of.times[place]).sum::<Duration>() / threads.max(1);
         }
         let worked = profiles.iter().map(Profile::total).sum::<Duration>() / threads.max(1);
-        let waiting = &mut clock.profile.times[Part::Waiting as usize];
+        let waiting = &mut clock.profile.times[ProfileSection::Waiting as usize];
         *waiting = waiting.saturating_sub(worked);
         let counts = &mut clock.profile.counts;
         for profile in &profiles {
@@ -199,7 +199,7 @@ pub struct Start {
 impl Start {
     /// Runs the search `work` of this thread.
     pub fn search<R>(self, work: impl FnOnce() -> R) -> (R, Profile) {
-        if self.is_on { begun_in(Part::Search, work) } else { (work(), Profile::default()) }
+        if self.is_on { begun_in(ProfileSection::Search, work) } else { (work(), Profile::default()) }
     }
 }
 
@@ -211,8 +211,8 @@ mod tests {
 
     const MOMENT: Duration = Duration::from_millis(5);
 
-    fn times(profile: &Profile) -> Vec<Part> {
-        let parts = Part::ALL.into_iter();
+    fn times(profile: &Profile) -> Vec<ProfileSection> {
+        let parts = ProfileSection::ALL.into_iter();
         parts.filter(|&part| profile.time(part) >= MOMENT).collect()
     }
 
@@ -220,25 +220,25 @@ mod tests {
     fn parts_within_parts_are_counted_once() {
         let begin = Instant::now();
         let ((), profile) = profiled(|| {
-            time(Part::SelfAttention, || {
+            time(ProfileSection::SelfAttention, || {
                 sleep(MOMENT);
-                time(Part::Linear, || sleep(MOMENT));
+                time(ProfileSection::Linear, || sleep(MOMENT));
             });
-            time(Part::Encoder, || time(Part::Linear, || sleep(2 * MOMENT)));
+            time(ProfileSection::Encoder, || time(ProfileSection::Linear, || sleep(2 * MOMENT)));
             count(|counts| counts.steps += 3);
         });
         assert!(profile.total() <= begin.elapsed());
         assert!(profile.total() >= 4 * MOMENT);
-        let parts = [Part::Encoder, Part::Linear, Part::SelfAttention];
+        let parts = [ProfileSection::Encoder, ProfileSection::Linear, ProfileSection::SelfAttention];
         assert_eq!(times(&profile), parts);
-        assert!(profile.time(Part::Encoder) >= 2 * MOMENT);
+        assert!(profile.time(ProfileSection::Encoder) >= 2 * MOMENT);
         assert_eq!(profile.counts.steps, 3);
     }
 
     #[test]
     fn nothing_is_recorded_outside_of_a_profile() {
         let work = || {
-            time(Part::Linear, || sleep(MOMENT));
+            time(ProfileSection::Linear, || sleep(MOMENT));
             count(|counts| counts.steps += 1);
         };
         work();
@@ -248,7 +248,7 @@ mod tests {
             thread::spawn(work).join().unwrap();
         });
         for profile in [none, start] {
-            assert_eq!(profile.time(Part::Linear), Duration::ZERO);
+            assert_eq!(profile.time(ProfileSection::Linear), Duration::ZERO);
             assert_eq!(profile.counts, Counts::default());
         }
     }
@@ -258,7 +258,7 @@ mod tests {
         let run = |start: Start| {
             let work = move |moments| {
                 let search = move || {
-                    time(Part::Linear, || sleep(moments * MOMENT));
+                    time(ProfileSection::Linear, || sleep(moments * MOMENT));
                     count(|counts| counts.steps += 1);
                 };
                 start.search(search).1
@@ -269,12 +269,12 @@ mod tests {
         let begin = Instant::now();
         let ((), profile) = profiled(|| side_by_side(run));
         assert!(profile.total() <= begin.elapsed());
-        assert!(profile.time(Part::Linear) >= 4 * MOMENT);
+        assert!(profile.time(ProfileSection::Linear) >= 4 * MOMENT);
         assert!(profile.total() >= 6 * MOMENT);
         assert_eq!(profile.counts.steps, 2);
         // Without a profile, there is none of the threads either.
         side_by_side(|start| {
-            let ((), profile) = start.search(|| time(Part::Linear, || sleep(MOMENT)));
+            let ((), profile) = start.search(|| time(ProfileSection::Linear, || sleep(MOMENT)));
             assert_eq!(profile, Profile::default());
             ((), vec![profile])
         });

@@ -6,24 +6,26 @@ use std::sync::{OnceLock, PoisonError};
 use attentive_base::batch::TokenId;
 use attentive_decode::{Answer, Logits, NextToken, Question};
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{Left, LeftBuf, linear_packed, linear_packed_columns, team_size};
+use attentive_kernels::packed::{
+    LeftOperand, LeftOperandBuf, linear_packed, linear_packed_columns, team_size,
+};
 use attentive_kernels::team;
-use attentive_kernels::top_k::{ExpSum, Largest, SUM_CHUNK, exp_sum, log_of_sums};
+use attentive_kernels::top_k::{ExpSum, SUM_CHUNK, TopK, exp_sum, log_of_sums};
 
 use super::LastLayer;
 use super::columns::{Columns, Listed};
-use super::linear::Linear;
+use super::linear::PackedLinear;
 
 /// The output projection.
 #[derive(Debug)]
 pub(super) struct Projection {
-    map: Linear,
+    map: PackedLinear,
     scale: f32,
 }
 
 impl Projection {
     /// The projection `map` of the last layer times `scale`.
-    pub(super) fn new(map: Linear, scale: f64) -> Self {
+    pub(super) fn new(map: PackedLinear, scale: f64) -> Self {
         Self { map, scale: scale as f32 }
     }
 
@@ -92,8 +94,8 @@ impl Projection {
             return vec![self.listed(&values, &listed, keep)];
         }
         let weight = self.map.weight.view();
-        let mut buffer = LeftBuf::default();
-        let left = Left::prepare(weight.precision(), rows, weight.k(), &values, &mut buffer);
+        let mut buffer = LeftOperandBuf::default();
+        let left = LeftOperand::prepare(weight.precision(), rows, weight.k(), &values, &mut buffer);
         let n_chunks = weight.n().div_ceil(SUM_CHUNK);
         let each = n_chunks.div_ceil(team_size(rows, weight));
         let n_parts = n_chunks.div_ceil(each);
@@ -130,7 +132,7 @@ impl Projection {
     }
 
     /// What is kept of some chunks of columns.
-    fn of_columns(&self, left: &Left<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
+    fn of_columns(&self, left: &LeftOperand<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
         let (weight, bias) = (self.map.weight.view(), self.map.bias.as_ref().map(|bias| bias.as_slice()));
         let rows = left.rows();
         let new = |row| OfRow::new(keep.asked.of(row), chunks.len());
@@ -165,7 +167,7 @@ fn of_candidates(
     let place = |token: &TokenId| candidates.binary_search(token).ok();
     let barred = question.barred.iter().filter_map(place);
     let barred: Vec<u32> = barred.map(|place| place as u32).collect();
-    let mut largest = Largest::new(question.count);
+    let mut largest = TopK::new(question.count);
     largest.add(&logits, 0, &barred);
     OfRow {
         largest: largest.renumbered(candidates),
@@ -209,7 +211,7 @@ struct Part(Vec<OfRow>);
 
 /// What is kept of some columns of the logits of a row.
 struct OfRow {
-    largest: Largest,
+    largest: TopK,
     sums: Vec<ExpSum>,
     /// The logits of tokens that the question names, with their places in it.
     asked: Vec<(usize, f32)>,
@@ -218,7 +220,7 @@ struct OfRow {
 impl OfRow {
     /// Nothing of a row yet, with room for `n_sums` sums.
     fn new(question: &Question, n_sums: usize) -> Self {
-        Self { largest: Largest::new(question.count), sums: Vec::with_capacity(n_sums), asked: Vec::new() }
+        Self { largest: TopK::new(question.count), sums: Vec::with_capacity(n_sums), asked: Vec::new() }
     }
 
     /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum
@@ -248,7 +250,7 @@ fn largest(parts: &[Part], row: usize) -> Vec<(f32, TokenId)> {
         all.append(part);
         all
     });
-    joined.map_or_else(Vec::new, Largest::into_sorted)
+    joined.map_or_else(Vec::new, TopK::into_sorted)
 }
 
 /// The answer to a question about row `row` that names `n_tokens` tokens, from `parts` in the order of their

@@ -5,27 +5,27 @@ use std::sync::{Arc, Mutex};
 
 use attentive_kernels::gemm::Float;
 
-use super::buffers::Buffers;
+use super::buffers::ScratchPool;
 use super::cache::Cache;
 use super::columns::Columns;
 use super::rows::Span;
 use super::source::EncodedSource;
-use crate::incremental::{self, Row, Store};
+use crate::incremental::{self, Row, StateStore};
 use crate::nn::KeptWidths;
 
 /// Keeps the numbers of a state in RAM.
 #[derive(Clone, Debug)]
 pub struct Ram {
     pub(super) cache: Cache,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: ScratchPool,
     /// The output columns that the rows share, with a shortlist.
     pub(super) columns: Option<Arc<Mutex<Columns>>>,
 }
 
 /// A state in RAM.
-pub type State = incremental::State<Ram>;
+pub type RamState = incremental::State<Ram>;
 
-impl Store for Ram {
+impl StateStore for Ram {
     type Source = Option<Arc<EncodedSource>>;
     type Cells = Vec<f32>;
 
@@ -43,11 +43,11 @@ impl Store for Ram {
     }
 }
 
-impl State {
+impl RamState {
     /// A state without rows, with layers of these widths, whose keys and values are `numbers`.
     pub(super) fn new(widths: KeptWidths, numbers: Float) -> Self {
         let block_len = widths.earlier.iter().map(|heads| heads.stored_in(numbers).block_len()).sum();
-        let (cache, buffers) = (Cache::new(block_len), Buffers::default());
+        let (cache, buffers) = (Cache::new(block_len), ScratchPool::default());
         Self::empty(widths, Ram { cache, buffers, columns: None })
     }
 

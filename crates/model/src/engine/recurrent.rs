@@ -3,10 +3,10 @@
 use attentive_kernels::additive_attention::additive_attention;
 use attentive_kernels::recurrent::{Direction, advance};
 
-use super::buffers::{Buffer, Buffers};
-use super::decode::Growing;
+use super::buffers::{ScratchBuffer, ScratchPool};
+use super::decode::CachedContext;
 use super::packed::Packed;
-use super::profile::{self, Part};
+use super::profile::{self, ProfileSection};
 use super::rows::{Rows, Span};
 use super::source::{EncodedSource, SourceRows};
 use crate::nn::{AdditiveAttention, RecurrentLayer};
@@ -16,10 +16,10 @@ impl RecurrentLayer<Packed> {
     /// every position.
     pub(super) fn run<'a, A>(
         &self,
-        x: &Buffer<'a>,
+        x: &ScratchBuffer<'a>,
         states: &mut [f32],
         rows: &mut Rows<'a, A>,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let (d, width) = (self.d, self.gate_width());
         let mut hidden = rows.buffers.take(rows.positions.len() * d);
         let projected = self.project(x, rows);
@@ -46,7 +46,7 @@ impl RecurrentLayer<Packed> {
         active: &[usize],
         input: impl Fn(usize) -> &'x [f32],
         states: &mut [f32],
-        buffers: &Buffers,
+        buffers: &ScratchPool,
     ) {
         let (width, state_width) = (self.gate_width(), self.state_width());
         let mut product = buffers.take(active.len() * width);
@@ -68,7 +68,12 @@ impl RecurrentLayer<Packed> {
     }
 
     /// h of the sequences `active`, `[active, d]`.
-    fn all_hidden<'b>(&self, active: &[usize], states: &[f32], buffers: &'b Buffers) -> Buffer<'b> {
+    fn all_hidden<'b>(
+        &self,
+        active: &[usize],
+        states: &[f32],
+        buffers: &'b ScratchPool,
+    ) -> ScratchBuffer<'b> {
         let mut all = buffers.take(active.len() * self.d);
         for (to, &number) in all.chunks_exact_mut(self.d).zip(active) {
             to.copy_from_slice(self.hidden_of(number, states));
@@ -82,10 +87,10 @@ impl AdditiveAttention<Packed> {
     pub(super) fn run<'a>(
         &self,
         layer: &RecurrentLayer<Packed>,
-        x: &Buffer<'a>,
+        x: &ScratchBuffer<'a>,
         states: &mut [f32],
-        rows: &mut Rows<'a, Growing<'_>>,
-    ) -> [Buffer<'a>; 2] {
+        rows: &mut Rows<'a, CachedContext<'_>>,
+    ) -> [ScratchBuffer<'a>; 2] {
         let (d, gates) = (layer.d, layer.gate_width());
         let d_memory = self.d_memory;
         let (buffers, spans) = (rows.buffers, rows.spans);
@@ -118,8 +123,8 @@ impl AdditiveAttention<Packed> {
         layer: &RecurrentLayer<Packed>,
         active: &[usize],
         states: &[f32],
-        rows: &mut Rows<'a, Growing<'_>>,
-    ) -> Buffer<'a> {
+        rows: &mut Rows<'a, CachedContext<'_>>,
+    ) -> ScratchBuffer<'a> {
         let (buffers, d_memory) = (rows.buffers, self.d_memory);
         let before = layer.all_hidden(active, states, buffers);
         let queries = rows.side_by_side(&before, &[&self.query]);
@@ -134,7 +139,7 @@ impl AdditiveAttention<Packed> {
             };
             let SourceRows { len, keys, values } = source;
             let mut weights = buffers.take(*len);
-            profile::time(Part::CrossAttention, || {
+            profile::time(ProfileSection::CrossAttention, || {
                 additive_attention(query, keys, values, &self.score, &mut weights, context);
             });
             if let Some(all) = &mut state.attention {

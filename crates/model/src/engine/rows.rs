@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;
-use attentive_kernels::cached_attention::Products;
+use attentive_kernels::cached_attention::Accumulation;
 use attentive_kernels::elementwise;
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::nonlinearity::{exact_gelu, gated, nonlinear};
 use attentive_kernels::norm::{NormCall, norm};
-use attentive_kernels::rotary::{Positions, RotaryCall, Turn, rotary};
+use attentive_kernels::rotary::{RotaryCall, RowPositions, Turn, rotary};
 
 use super::Precision;
-use super::buffers::{Buffer, Buffers};
-use super::linear::Linear;
+use super::buffers::{ScratchBuffer, ScratchPool};
+use super::linear::PackedLinear;
 use super::matrix::Matrix;
 use super::packed::{Packed, Relative};
 use crate::nn::{self, Backend, Dropout, Input, PositionEncoding};
@@ -24,7 +24,7 @@ pub(super) struct Rows<'a, A> {
     pub(super) positions: &'a [usize],
     /// The rows of each sequence, in order.
     pub(super) spans: &'a [Span],
-    pub(super) buffers: &'a Buffers,
+    pub(super) buffers: &'a ScratchPool,
     pub(super) precision: Precision,
     pub(super) across: A,
 }
@@ -41,10 +41,10 @@ type Norm = nn::Norm<Packed>;
 
 impl<'a, A> Rows<'a, A> {
     /// How attention multiplies. With integers, all results are the same for every instruction set.
-    pub(super) fn products(&self) -> Products {
+    pub(super) fn products(&self) -> Accumulation {
         match self.precision {
-            Precision::F32 | Precision::Bf16 => Products::AsInMatrixProducts,
-            Precision::Int8 => Products::Fused,
+            Precision::F32 | Precision::Bf16 => Accumulation::AsInMatrixProducts,
+            Precision::Int8 => Accumulation::Fused,
         }
     }
 
@@ -52,17 +52,17 @@ impl<'a, A> Rows<'a, A> {
     /// are rotary.
     pub(super) fn rotated(
         &self,
-        plain: Buffer<'a>,
+        plain: ScratchBuffer<'a>,
         attention: &nn::Attention<Packed>,
         relative: &Relative,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let Some(table) = &relative.rotary else {
             return plain;
         };
         let heads = attention.heads;
         let call = RotaryCall {
             table,
-            positions: Positions::Each(self.positions),
+            positions: RowPositions::Each(self.positions),
             width: heads.query_width() + 2 * heads.kv_width(),
             heads: heads.n_heads + heads.n_kv_heads,
         };
@@ -72,15 +72,15 @@ impl<'a, A> Rows<'a, A> {
     }
 
     /// The results of several maps of the rows of `x` side by side.
-    pub(super) fn side_by_side(&self, x: &[f32], maps: &[&Linear]) -> Buffer<'a> {
+    pub(super) fn side_by_side(&self, x: &[f32], maps: &[&PackedLinear]) -> ScratchBuffer<'a> {
         self.mapped(x, maps, Activation::Identity)
     }
 
-    fn mapped(&self, x: &[f32], maps: &[&Linear], activation: Activation) -> Buffer<'a> {
+    fn mapped(&self, x: &[f32], maps: &[&PackedLinear], activation: Activation) -> ScratchBuffer<'a> {
         let rows = x.len() / maps[0].d_in();
         let width: usize = maps.iter().map(|map| map.d_out()).sum();
         let mut out = self.buffers.take(rows * width);
-        Linear::side_by_side(maps, rows, x, activation, &mut out);
+        PackedLinear::side_by_side(maps, rows, x, activation, &mut out);
         out
     }
 
@@ -92,7 +92,7 @@ impl<'a, A> Rows<'a, A> {
 
 impl<'a, A> Backend for Rows<'a, A> {
     type Storage = Packed;
-    type Value = Buffer<'a>;
+    type Value = ScratchBuffer<'a>;
 
     fn embed(
         &mut self,
@@ -100,7 +100,7 @@ impl<'a, A> Backend for Rows<'a, A> {
         table: &std::sync::Arc<Matrix>,
         input: &Input<Packed>,
         _dropout: Option<Dropout>,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let d = table.d_in();
         let (vectors, offset): (&[f32], usize) = match &input.positions {
             PositionEncoding::None => (&[], 0),
@@ -121,17 +121,17 @@ impl<'a, A> Backend for Rows<'a, A> {
         out
     }
 
-    fn linear(&mut self, x: &Buffer<'a>, maps: &[&Linear]) -> Buffer<'a> {
+    fn linear(&mut self, x: &ScratchBuffer<'a>, maps: &[&PackedLinear]) -> ScratchBuffer<'a> {
         self.side_by_side(x, maps)
     }
 
     fn activated(
         &mut self,
-        x: &Buffer<'a>,
-        map: &Linear,
+        x: &ScratchBuffer<'a>,
+        map: &PackedLinear,
         activation: ActivationKind,
         _dropout: Option<Dropout>,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         let function = match activation {
             ActivationKind::Relu => return self.mapped(x, &[map], Activation::Relu),
             kind => kind,
@@ -146,14 +146,19 @@ impl<'a, A> Backend for Rows<'a, A> {
         out
     }
 
-    fn gated(&mut self, both: Buffer<'a>, activation: ActivationKind, _dropout: Dropout) -> Buffer<'a> {
+    fn gated(
+        &mut self,
+        both: ScratchBuffer<'a>,
+        activation: ActivationKind,
+        _dropout: Dropout,
+    ) -> ScratchBuffer<'a> {
         let mut out = self.buffers.take(both.len() / 2);
         let d = out.len() / self.positions.len().max(1);
         gated(activation, d, &both, &mut out);
         out
     }
 
-    fn norm(&mut self, x: &Buffer<'a>, layer: &Norm) -> Buffer<'a> {
+    fn norm(&mut self, x: &ScratchBuffer<'a>, layer: &Norm) -> ScratchBuffer<'a> {
         let call = self.norm_call(x, layer);
         let mut out = self.buffers.take(x.len());
         norm(call, x, &layer.gain, bias(layer), &mut out);
@@ -162,31 +167,36 @@ impl<'a, A> Backend for Rows<'a, A> {
 
     fn residual_norm(
         &mut self,
-        mut x: Buffer<'a>,
-        mut y: Buffer<'a>,
+        mut x: ScratchBuffer<'a>,
+        mut y: ScratchBuffer<'a>,
         _dropout: Option<Dropout>,
         layer: &Norm,
-    ) -> Buffer<'a> {
+    ) -> ScratchBuffer<'a> {
         elementwise::add(&mut x, &y);
         norm(self.norm_call(&x, layer), &x, &layer.gain, bias(layer), &mut y);
         y
     }
 
-    fn add(&mut self, mut x: Buffer<'a>, y: Buffer<'a>, _dropout: Option<Dropout>) -> Buffer<'a> {
+    fn add(
+        &mut self,
+        mut x: ScratchBuffer<'a>,
+        y: ScratchBuffer<'a>,
+        _dropout: Option<Dropout>,
+    ) -> ScratchBuffer<'a> {
         elementwise::add(&mut x, &y);
         x
     }
 
-    fn dropout(&mut self, x: Buffer<'a>, _dropout: Dropout) -> Buffer<'a> {
+    fn dropout(&mut self, x: ScratchBuffer<'a>, _dropout: Dropout) -> ScratchBuffer<'a> {
         x
     }
 
-    fn tanh(&mut self, mut x: Buffer<'a>) -> Buffer<'a> {
+    fn tanh(&mut self, mut x: ScratchBuffer<'a>) -> ScratchBuffer<'a> {
         x.iter_mut().for_each(|x| *x = x.tanh());
         x
     }
 
-    fn join(&mut self, parts: Vec<Buffer<'a>>) -> Buffer<'a> {
+    fn join(&mut self, parts: Vec<ScratchBuffer<'a>>) -> ScratchBuffer<'a> {
         let rows = self.positions.len();
         let widths: Vec<usize> = parts.iter().map(|part| part.len() / rows.max(1)).collect();
         let width: usize = widths.iter().sum();

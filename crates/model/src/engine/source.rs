@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use attentive_kernels::cached_attention::{BLOCK, Layout};
+use attentive_kernels::cached_attention::{BLOCK, CacheLayout};
 use attentive_kernels::gemm::Float;
 
-use super::buffers::Buffer;
-use super::encode::{Whole, store_all};
+use super::buffers::ScratchBuffer;
+use super::encode::{WholeSequences, store_all};
 use super::packed::Packed;
 use super::rows::Rows;
 use crate::nn::{Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder};
@@ -28,7 +28,7 @@ pub struct SourceBlocks {
     /// Blocks of [`BLOCK`] positions, each of all layers. They have the same size for all sentences, so that
     /// the memory of those that have ended serves others.
     blocks: Vec<Vec<f32>>,
-    layers: Vec<Layout>,
+    layers: Vec<CacheLayout>,
 }
 
 /// Keys and values, position after position.
@@ -46,8 +46,8 @@ pub struct SourceRows {
 pub(super) fn sources<'a>(
     decoder: &Decoder<Packed>,
     numbers: Float,
-    memory: &Buffer<'a>,
-    rows: &mut Rows<'a, Whole>,
+    memory: &ScratchBuffer<'a>,
+    rows: &mut Rows<'a, WholeSequences>,
 ) -> Vec<Option<Arc<EncodedSource>>> {
     let sources = match decoder {
         Decoder::Transformer(stack) => blocks_of_layers(stack, numbers, memory, rows),
@@ -63,13 +63,13 @@ pub(super) fn sources<'a>(
 fn blocks_of_layers<'a>(
     stack: &TransformerDecoder<Packed>,
     numbers: Float,
-    memory: &Buffer<'a>,
-    rows: &mut Rows<'a, Whole>,
+    memory: &ScratchBuffer<'a>,
+    rows: &mut Rows<'a, WholeSequences>,
 ) -> Option<Vec<EncodedSource>> {
     let cross = stack.layers.iter().filter_map(|layer| layer.cross.as_ref());
     let attentions: Vec<&Attention<Packed>> = cross.map(|cross| &cross.attention).collect();
     let layouts = attentions.iter().map(|cross| cross.heads.stored_in(numbers));
-    let layouts: Vec<Layout> = layouts.collect();
+    let layouts: Vec<CacheLayout> = layouts.collect();
     let mut sources: Vec<SourceBlocks> =
         (rows.spans.iter()).map(|span| SourceBlocks::new(span.rows.len(), &layouts)).collect();
     for (layer, attention) in attentions.iter().enumerate() {
@@ -87,8 +87,8 @@ fn blocks_of_layers<'a>(
 fn of_attention<'a>(
     stack: &RecurrentDecoder<Packed>,
     numbers: Float,
-    memory: &Buffer<'a>,
-    rows: &mut Rows<'a, Whole>,
+    memory: &ScratchBuffer<'a>,
+    rows: &mut Rows<'a, WholeSequences>,
 ) -> Option<Vec<EncodedSource>> {
     let d = memory.len() / rows.positions.len().max(1);
     let spans = rows.spans.iter().map(|span| &span.rows);
@@ -122,7 +122,7 @@ fn of_attention<'a>(
 
 impl SourceBlocks {
     /// Room for `len` positions of layers with these layouts.
-    pub(super) fn new(len: usize, layers: &[Layout]) -> Self {
+    pub(super) fn new(len: usize, layers: &[CacheLayout]) -> Self {
         let block_len = layers.iter().map(|layout| layout.block_len()).sum();
         let new = |_| vec![0.0; block_len];
         Self { len, blocks: (0..len.div_ceil(BLOCK)).map(new).collect(), layers: layers.to_vec() }
@@ -134,7 +134,7 @@ impl SourceBlocks {
     }
 
     /// The layout of the blocks of layer `number`.
-    pub(super) fn layout(&self, number: usize) -> Layout {
+    pub(super) fn layout(&self, number: usize) -> CacheLayout {
         self.layers[number]
     }
 

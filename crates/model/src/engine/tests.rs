@@ -25,13 +25,13 @@ fn in_precision(model: &Model, precision: Precision) -> Engine {
 }
 
 /// A state with a row for each of `sentences`.
-fn state_of(engine: &Engine, sentences: Range<usize>) -> State {
+fn state_of(engine: &Engine, sentences: Range<usize>) -> RamState {
     let mut state = engine.start();
     engine.admit(&padded(&SRC[sentences]), &mut state);
     state
 }
 
-fn step(engine: &Engine, next: &[TokenId], state: &mut State) -> Vec<Vec<f32>> {
+fn step(engine: &Engine, next: &[TokenId], state: &mut RamState) -> Vec<Vec<f32>> {
     rows(engine.logits(engine.step(next, state)))
 }
 

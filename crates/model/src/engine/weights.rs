@@ -7,7 +7,7 @@ use super::Precision;
 use super::matrix::Matrix;
 use super::packed::Packed;
 use crate::model::Parameter;
-use crate::nn::{Declared, Source};
+use crate::nn::{ParameterDeclaration, WeightSource};
 
 /// The weights of a model, by the names of its [`Blueprint`](crate::nn::Blueprint). Each is asked for once.
 pub trait Weights {
@@ -39,14 +39,14 @@ impl<'a> Recorder<'a> {
     }
 }
 
-impl Source<Packed> for Recorder<'_> {
-    fn matrix(&mut self, Declared { name, .. }: Declared) -> Arc<Matrix> {
+impl WeightSource<Packed> for Recorder<'_> {
+    fn matrix(&mut self, ParameterDeclaration { name, .. }: ParameterDeclaration) -> Arc<Matrix> {
         let matrix = self.weights.matrix(&name);
         self.all.push((name, Weight::Matrix(matrix.clone())));
         matrix
     }
 
-    fn vector(&mut self, Declared { name, .. }: Declared) -> Arc<Vec<f32>> {
+    fn vector(&mut self, ParameterDeclaration { name, .. }: ParameterDeclaration) -> Arc<Vec<f32>> {
         let vector = Arc::new(self.weights.vector(&name));
         self.all.push((name, Weight::Vector(vector.clone())));
         vector

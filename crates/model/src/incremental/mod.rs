@@ -1,23 +1,23 @@
 //! Incremental decoding: what the engines of the CPU and of other devices share.
 //!
 //! A [`State`] has rows that come and go between any two steps. What earlier positions and sources left, each
-//! engine keeps in a [`Store`] of its own, and computes by the operations of [`Incremental`].
+//! engine keeps in a [`StateStore`] of its own, and computes by the operations of [`Incremental`].
 
 pub(crate) mod blocks;
 mod state;
 
 pub(crate) use state::{Candidates, Row};
-pub use state::{State, Store};
+pub use state::{State, StateStore};
 
 use attentive_kernels::cached_attention::Heads;
 
-use crate::engine::profile::{self, Part};
+use crate::engine::profile::{self, ProfileSection};
 use crate::nn::{
     AdditiveAttention, Attention, Backend, Decode, MultiplicativeAttention, RecurrentLayer, RelativeOf,
 };
 
 /// Operations on rows that go on from a [`State`].
-pub(crate) trait Incremental: Backend {
+pub trait Incremental: Backend {
     /// Rotates the queries and keys in `joined`, which are followed by the values, by their positions if
     /// those are rotary.
     fn rotate(
@@ -69,7 +69,7 @@ impl<B: Incremental> Decode for B {
         attention: &Attention<B::Storage>,
         relative: &RelativeOf<B>,
     ) -> B::Value {
-        profile::time(Part::SelfAttention, || {
+        profile::time(ProfileSection::SelfAttention, || {
             let joined = self.linear(x, &[&attention.query, &attention.key, &attention.value]);
             let joined = self.rotate(joined, attention, relative);
             self.attend_cache(&joined, attention, relative)
@@ -77,14 +77,14 @@ impl<B: Incremental> Decode for B {
     }
 
     fn attend_memory(&mut self, x: &B::Value, attention: &Attention<B::Storage>) -> B::Value {
-        profile::time(Part::CrossAttention, || {
+        profile::time(ProfileSection::CrossAttention, || {
             let queries = self.linear(x, &[&attention.query]);
             self.attend_source(&queries, attention.heads, attention.place.layer)
         })
     }
 
     fn advance(&mut self, x: &B::Value, layer: &RecurrentLayer<B::Storage>, number: usize) -> B::Value {
-        profile::time(Part::Cells, || self.advance_cells(x, layer, number))
+        profile::time(ProfileSection::Cells, || self.advance_cells(x, layer, number))
     }
 
     fn advance_attentive(
@@ -93,11 +93,11 @@ impl<B: Incremental> Decode for B {
         layer: &RecurrentLayer<B::Storage>,
         attention: &AdditiveAttention<B::Storage>,
     ) -> [B::Value; 2] {
-        profile::time(Part::Cells, || self.advance_attentive_cells(x, layer, attention))
+        profile::time(ProfileSection::Cells, || self.advance_attentive_cells(x, layer, attention))
     }
 
     fn attend_states(&mut self, h: &B::Value, attention: &MultiplicativeAttention<B::Storage>) -> B::Value {
-        profile::time(Part::CrossAttention, || {
+        profile::time(ProfileSection::CrossAttention, || {
             let factor = attention.factor();
             let queries = match &attention.query {
                 Some(query) => {

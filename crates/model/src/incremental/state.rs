@@ -11,7 +11,7 @@ use crate::shortlist::Shortlist;
 
 /// Rows in decoding, each at its own position of its own sentence.
 #[derive(Clone, Debug)]
-pub struct State<S: Store> {
+pub struct State<S: StateStore> {
     pub(crate) rows: Vec<Row<S::Source>>,
     /// The states of each recurrent layer, `[rows, states · d_hidden]`.
     pub(crate) cells: Vec<S::Cells>,
@@ -22,7 +22,7 @@ pub struct State<S: Store> {
 }
 
 /// Keeps the numbers of a [`State`] in RAM or in the memory of a device.
-pub trait Store {
+pub trait StateStore {
     /// The source of a row.
     type Source: Clone + Debug + Default;
     /// The states of a recurrent layer.
@@ -56,7 +56,7 @@ pub struct Row<Source> {
     pub(crate) candidates: Candidates,
 }
 
-impl<S: Store> State<S> {
+impl<S: StateStore> State<S> {
     /// A state without rows, with layers of these widths.
     pub(crate) fn empty(widths: KeptWidths, store: S) -> Self {
         Self {

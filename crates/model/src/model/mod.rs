@@ -14,12 +14,12 @@ use attentive_architecture::{self as architecture, Architecture, Body, Init, Poo
 use attentive_base::batch::{Batch, IGNORE, Padded, Src, TokenId};
 use attentive_decode::argmax;
 use attentive_tape::{
-    self as tape, Buffer, CrossEntropy, Epilogue, Lengths, LossSums, Losses, Map, Param, Value,
+    self as tape, AffineMap, Buffer, CrossEntropy, Lengths, LossSums, Losses, Param, TapeEpilogue, Value,
 };
 
 use crate::nn::{
-    Declared, Decoder, Encoded, Encoder, Head, Initializer, Input, ParameterKind, Parameters, Pass, Sequence,
-    Sequences, Stack, Stacks, Trained,
+    Decoder, Encoded, Encoder, Head, Initializer, Input, ParameterDeclaration, ParameterKind, Parameters,
+    Pass, Sequence, Sequences, Stack, Stacks, Trained,
 };
 
 /// The loss of a batch, summed over all targets: a value whose gradients can be computed if the pass records,
@@ -41,7 +41,7 @@ pub struct Model {
 
 /// The output of an encoder.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct EncoderOutput {
     /// An output vector for every position.
     pub sequence: Sequence,
     /// The final state of each layer of a recurrent encoder, `[batch, states · d_hidden]`.
@@ -76,7 +76,10 @@ impl Model {
     }
 
     /// Creates a model whose parameters have the elements `values(declared)`, row after row.
-    pub fn with_values(architecture: &Architecture, values: &mut dyn FnMut(&Declared) -> Buffer) -> Self {
+    pub fn with_values(
+        architecture: &Architecture,
+        values: &mut dyn FnMut(&ParameterDeclaration) -> Buffer,
+    ) -> Self {
         let mut parameters = Parameters::new(values);
         Self {
             layers: Stacks::new(architecture, &mut parameters),
@@ -91,7 +94,7 @@ impl Model {
     }
 
     /// Encodes the source; `None` for a model without an encoder, or a batch without a source.
-    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Option<Memory> {
+    pub fn encode(&self, batch: &Batch, pass: &Pass<'_>) -> Option<EncoderOutput> {
         let encoder = self.layers.body.encoder();
         let (encoder, src) = encoder.zip(batch.src())?;
         Some(self.encode_with(encoder, src, pass))
@@ -103,7 +106,7 @@ impl Model {
         encoder: &Stack<Trained, Encoder<Trained>>,
         src: &Src,
         pass: &Pass<'_>,
-    ) -> Memory {
+    ) -> EncoderOutput {
         let lengths = src.lengths().clone();
         let mut sequences = Sequences::new(&lengths, pass);
         let x = match src {
@@ -118,7 +121,7 @@ impl Model {
         };
         pass.observe(|| "src".into(), &x);
         let Encoded { memory: x, finals } = encoder.layers.forward(x, &mut sequences);
-        Memory { sequence: Sequence { x, lengths }, finals }
+        EncoderOutput { sequence: Sequence { x, lengths }, finals }
     }
 
     /// The output of the last layer at every predicted position, under teacher forcing: `[rows, d]`.
@@ -130,7 +133,7 @@ impl Model {
             (Body::Encoder(encoder), Body::Encoder(src)) => {
                 let memory = self.encode_with(encoder, src, pass);
                 let x = match self.architecture.head {
-                    architecture::Head::Sequence { pooling, .. } => pool(pooling, &memory),
+                    architecture::HeadSpec::Sequence { pooling, .. } => pool(pooling, &memory),
                     _ => memory.sequence.x,
                 };
                 (x, src.lengths())
@@ -168,15 +171,14 @@ impl Model {
     /// If the model has no vector for a whole sequence.
     pub fn vectors(&self, batch: &Batch, pass: &Pass<'_>) -> Value {
         let pooling = match self.architecture.head {
-            architecture::Head::Sequence { pooling, .. } | architecture::Head::Vector { pooling, .. } => {
-                Some(pooling)
-            }
-            architecture::Head::Vocabulary(_) | architecture::Head::Positions(_) => None,
+            architecture::HeadSpec::Sequence { pooling, .. }
+            | architecture::HeadSpec::Vector { pooling, .. } => Some(pooling),
+            architecture::HeadSpec::Vocabulary(_) | architecture::HeadSpec::Positions(_) => None,
         };
         let (pooling, memory) = pooling.zip(self.encode(batch, pass)).expect("a vector");
         let vectors = pool(pooling, &memory);
         match self.architecture.head {
-            architecture::Head::Vector { unit: true, .. } => {
+            architecture::HeadSpec::Vector { unit: true, .. } => {
                 let [rows, d] = vectors.shape();
                 let mut values = vectors.into_vec();
                 values.chunks_exact_mut(d).for_each(normalize);
@@ -191,7 +193,7 @@ impl Model {
     }
 
     /// The linear map from the output of the last layer to logits.
-    pub(crate) fn projection(&self, pass: &Pass<'_>) -> Map {
+    pub(crate) fn projection(&self, pass: &Pass<'_>) -> AffineMap {
         self.layers.projection().as_map(pass)
     }
 
@@ -242,7 +244,7 @@ impl Model {
 
     /// Applies the projection.
     fn logits(&self, x: Value, pass: &Pass<'_>) -> Value {
-        tape::linear(x, vec![self.projection(pass)], Epilogue::plain(pass.precision()))
+        tape::linear(x, vec![self.projection(pass)], TapeEpilogue::plain(pass.precision()))
     }
 }
 
@@ -251,7 +253,7 @@ fn decode(
     decoder: &Decoder<Trained>,
     x: Value,
     lengths: &Lengths,
-    memory: Option<&Memory>,
+    memory: Option<&EncoderOutput>,
     pass: &Pass<'_>,
 ) -> Value {
     let starts = match decoder {
@@ -268,7 +270,7 @@ fn decode(
 }
 
 /// Pools each sequence into one vector, `[batch, d]`.
-fn pool(pooling: Pooling, Memory { sequence, finals }: &Memory) -> Value {
+fn pool(pooling: Pooling, EncoderOutput { sequence, finals }: &EncoderOutput) -> Value {
     match (pooling, finals.last()) {
         (Pooling::Mean, _) => tape::mean_rows(sequence.x.clone(), &sequence.lengths),
         (Pooling::First, _) => tape::select_rows(sequence.x.clone(), &sequence.lengths.first_rows()),

@@ -25,7 +25,7 @@ pub struct Attention<S: Storage> {
 impl<S: Storage> Attention<S> {
     /// Makes an attention of `stack` at `scope`, layer `layer` of its `site`.
     pub fn new(
-        attention: &architecture::Attention,
+        attention: &architecture::AttentionSpec,
         stack: &TransformerStack,
         site: AttentionSite,
         layer: usize,

@@ -29,7 +29,7 @@ pub trait Storage: Clone + Debug + 'static {
     /// Returns the relative positions of `attention` up to `max_len`, with the `table` of its buckets of
     /// distances, `[n_buckets, n_heads]`.
     fn relative(
-        attention: &architecture::Attention,
+        attention: &architecture::AttentionSpec,
         causality: Causality,
         max_len: usize,
         table: Option<Self::Vector>,
@@ -120,7 +120,11 @@ pub trait Encode: Backend {
     ) -> Self::Value;
 
     /// Returns what a recurrent layer makes of the sequences, from zeros on.
-    fn read(&mut self, x: &Self::Value, layer: &RecurrentLayer<Self::Storage>) -> States<Self::Value>;
+    fn read(
+        &mut self,
+        x: &Self::Value,
+        layer: &RecurrentLayer<Self::Storage>,
+    ) -> RecurrentStates<Self::Value>;
 
     /// Returns what the forward and the backward layer of the same width make of the sequences, from zeros
     /// on, side by side: h of each position, and h of both final states before c of both.
@@ -128,12 +132,12 @@ pub trait Encode: Backend {
         &mut self,
         x: &Self::Value,
         layers: [&RecurrentLayer<Self::Storage>; 2],
-    ) -> States<Self::Value>;
+    ) -> RecurrentStates<Self::Value>;
 }
 
 /// The states of a recurrent layer.
 #[derive(Clone, Debug)]
-pub struct States<V> {
+pub struct RecurrentStates<V> {
     /// h at every position, `[rows, d]`; zeros at padding.
     pub hidden: V,
     /// The final state of each sequence, h followed by c for cells that have one: `[sequences, states · d]`.

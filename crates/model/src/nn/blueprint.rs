@@ -1,15 +1,15 @@
 //! A model whose weights are left out.
 
-use attentive_architecture::{Architecture, Attention, Head, Sinusoids};
+use attentive_architecture::{Architecture, AttentionSpec, HeadSpec, Sinusoids};
 use attentive_tape::Causality;
 
-use super::{Declared, Source, Stacks, Storage};
+use super::{ParameterDeclaration, Stacks, Storage, WeightSource};
 
 /// The parameters that the layers of a model declare, in the order in which random numbers are drawn for
 /// them. The order for an existing architecture must not change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blueprint {
-    parameters: Vec<Declared>,
+    parameters: Vec<ParameterDeclaration>,
 }
 
 impl Blueprint {
@@ -18,24 +18,24 @@ impl Blueprint {
         let mut declarations = Declarations(Vec::new());
         Stacks::new(architecture, &mut declarations);
         let Declarations(mut parameters) = declarations;
-        let is_drawn_early = matches!(architecture.head, Head::Vocabulary(_));
+        let is_drawn_early = matches!(architecture.head, HeadSpec::Vocabulary(_));
         parameters.sort_by_key(|parameter| draw_rank(&parameter.name, is_drawn_early));
         Self { parameters }
     }
 
     /// Returns all parameters.
-    pub fn parameters(&self) -> &[Declared] {
+    pub fn parameters(&self) -> &[ParameterDeclaration] {
         &self.parameters
     }
 
     /// Returns all parameters.
-    pub fn into_parameters(self) -> Vec<Declared> {
+    pub fn into_parameters(self) -> Vec<ParameterDeclaration> {
         self.parameters
     }
 
     /// Returns the number of weights.
     pub fn n_weights(&self) -> usize {
-        self.parameters.iter().map(Declared::size).sum()
+        self.parameters.iter().map(ParameterDeclaration::size).sum()
     }
 }
 
@@ -63,7 +63,7 @@ impl Storage for Weightless {
     type Vector = ();
     type Relative = ();
 
-    fn relative(_: &Attention, _: Causality, _max_len: usize, _table: Option<()>) {}
+    fn relative(_: &AttentionSpec, _: Causality, _max_len: usize, _table: Option<()>) {}
 
     fn sinusoids(_: Sinusoids, _len: usize, _d_model: usize) -> Vec<f32> {
         Vec::new()
@@ -71,14 +71,14 @@ impl Storage for Weightless {
 }
 
 /// What was declared so far.
-struct Declarations(Vec<Declared>);
+struct Declarations(Vec<ParameterDeclaration>);
 
-impl Source<Weightless> for Declarations {
-    fn matrix(&mut self, declared: Declared) {
+impl WeightSource<Weightless> for Declarations {
+    fn matrix(&mut self, declared: ParameterDeclaration) {
         self.0.push(declared);
     }
 
-    fn vector(&mut self, declared: Declared) {
+    fn vector(&mut self, declared: ParameterDeclaration) {
         self.0.push(declared);
     }
 }

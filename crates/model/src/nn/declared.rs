@@ -2,13 +2,13 @@
 
 /// A parameter as the layer that uses it declares it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Declared {
+pub struct ParameterDeclaration {
     /// The path of its field in the model, for example `encoder.layers.0.self_attention.query.weight`.
     pub name: String,
     /// One or two dimensions.
     pub shape: Vec<usize>,
     /// The initial distribution.
-    pub start: Start,
+    pub start: ParameterInit,
     /// What the layer does with it.
     pub kind: ParameterKind,
 }
@@ -24,7 +24,7 @@ pub enum ParameterKind {
 
 /// The initial distribution of a parameter, whose width [`Init`](attentive_architecture::Init) sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Start {
+pub enum ParameterInit {
     /// The weight `[d_out, d_in]` of a linear map.
     Weight,
     /// The weight of a map whose output enters a residual connection.
@@ -51,7 +51,7 @@ pub enum Start {
     Constant(f64),
 }
 
-impl Declared {
+impl ParameterDeclaration {
     /// Returns the number of elements.
     pub fn size(&self) -> usize {
         self.shape.iter().product()

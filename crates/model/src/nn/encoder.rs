@@ -65,7 +65,7 @@ impl<S: Storage> TransformerEncoder<S> {
 impl<S: Storage> EncoderLayer<S> {
     fn new(
         stack: &TransformerStack,
-        attention: &architecture::Attention,
+        attention: &architecture::AttentionSpec,
         number: usize,
         scope: Scope<'_, S>,
     ) -> Self {

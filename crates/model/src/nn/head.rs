@@ -2,13 +2,13 @@
 
 use attentive_architecture::{self as architecture, ActivationKind, LabelLayer};
 
-use super::{Backend, Dropout, Linear, Norm, Scope, Start, Storage};
+use super::{Backend, Dropout, Linear, Norm, ParameterInit, Scope, Storage};
 
 /// The output layer.
 #[derive(Clone, Debug)]
 pub enum Head<S: Storage> {
     /// A token for every position.
-    Vocabulary(Vocabulary<S>),
+    Vocabulary(OutputProjection<S>),
     /// A label for every position.
     Positions(Labels<S>),
     /// A label for the whole sequence.
@@ -17,7 +17,7 @@ pub enum Head<S: Storage> {
 
 /// The output projection, which may be an embedding's table (Press and Wolf 2017).
 #[derive(Clone, Debug)]
-pub struct Vocabulary<S: Storage> {
+pub struct OutputProjection<S: Storage> {
     /// Applied to the last layer first, in masked language models.
     pub transform: Option<Transform<S>>,
     /// `[vocab, d_model]`; absent if tied with an embedding.
@@ -51,24 +51,24 @@ pub struct Labels<S: Storage> {
 
 impl<S: Storage> Head<S> {
     /// Makes the head at `scope`; `None` if the model predicts nothing.
-    pub fn new(head: &architecture::Head, scope: Scope<'_, S>) -> Option<Self> {
+    pub fn new(head: &architecture::HeadSpec, scope: Scope<'_, S>) -> Option<Self> {
         Some(match head {
-            architecture::Head::Vocabulary(head) => Self::Vocabulary(Vocabulary::new(head, scope)),
-            architecture::Head::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
-            architecture::Head::Sequence { labels, .. } => Self::Sequence(Labels::new(labels, scope)),
-            architecture::Head::Vector { .. } => return None,
+            architecture::HeadSpec::Vocabulary(head) => Self::Vocabulary(OutputProjection::new(head, scope)),
+            architecture::HeadSpec::Positions(labels) => Self::Positions(Labels::new(labels, scope)),
+            architecture::HeadSpec::Sequence { labels, .. } => Self::Sequence(Labels::new(labels, scope)),
+            architecture::HeadSpec::Vector { .. } => return None,
         })
     }
 }
 
-impl<S: Storage> Vocabulary<S> {
+impl<S: Storage> OutputProjection<S> {
     /// Makes the projection at `scope`.
-    pub fn new(head: &architecture::Vocabulary, scope: Scope<'_, S>) -> Self {
+    pub fn new(head: &architecture::VocabularySpec, scope: Scope<'_, S>) -> Self {
         let (transform, d_in) = (head.transform.as_ref(), head.d_model);
         Self {
             transform: transform.map(|value| Transform::new(value, scope.at("transform"))),
-            weight: (!head.tied).then(|| scope.matrix("weight", [head.size, d_in], Start::Weight)),
-            bias: head.bias.then(|| scope.vector("bias", [head.size], Start::Bias { d_in })),
+            weight: (!head.tied).then(|| scope.matrix("weight", [head.size, d_in], ParameterInit::Weight)),
+            bias: head.bias.then(|| scope.vector("bias", [head.size], ParameterInit::Bias { d_in })),
             scale: head.scale,
         }
     }
@@ -87,7 +87,7 @@ impl<S: Storage> Vocabulary<S> {
 }
 
 impl<S: Storage> Transform<S> {
-    fn new(transform: &architecture::Transform, scope: Scope<'_, S>) -> Self {
+    fn new(transform: &architecture::TransformSpec, scope: Scope<'_, S>) -> Self {
         let d = transform.d;
         Self {
             linear: Linear::new(d, d, true, &scope.at("linear")),
@@ -105,7 +105,7 @@ impl<S: Storage> Transform<S> {
 
 impl<S: Storage> Labels<S> {
     /// Makes the classifier at `scope`.
-    pub fn new(labels: &architecture::Labels, scope: Scope<'_, S>) -> Self {
+    pub fn new(labels: &architecture::LabelsSpec, scope: Scope<'_, S>) -> Self {
         let (has_layer, d) = (labels.layer != LabelLayer::None, labels.d_in);
         Self {
             layer: has_layer.then(|| Linear::new(d, d, true, &scope.at("layer"))),

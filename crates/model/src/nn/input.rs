@@ -3,7 +3,7 @@
 use attentive_architecture::{self as architecture, Items};
 use attentive_base::batch::TokenId;
 
-use super::{Backend, Dropout, Norm, PositionEncoding, Scope, Start, Storage};
+use super::{Backend, Dropout, Norm, ParameterInit, PositionEncoding, Scope, Storage};
 
 /// Embeddings, positions and norm of the input of a stack.
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub struct Input<S: Storage> {
 
 impl<S: Storage> Input<S> {
     /// Makes the input at `scope`, for sequences of up to `max_len` positions.
-    pub fn new(input: &architecture::Input, max_len: usize, scope: Scope<'_, S>) -> Self {
+    pub fn new(input: &architecture::InputSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         let d = input.d_model;
         let (scale, rows) = match input.items {
             Items::Tokens { vocab, scale, shared } => (scale, (!shared).then_some(vocab)),
             Items::Vectors => (1.0, None),
         };
-        let table = |rows| scope.at("embedding").matrix("weight", [rows, d], Start::Embedding);
+        let table = |rows| scope.at("embedding").matrix("weight", [rows, d], ParameterInit::Embedding);
         Self {
             table: rows.map(table),
             positions: PositionEncoding::new(input, max_len, scope.at("positions")),

@@ -1,6 +1,6 @@
 //! Linear maps.
 
-use super::{Backend, Scope, Start, Storage};
+use super::{Backend, ParameterInit, Scope, Storage};
 
 /// y = x·Wᵀ + b.
 #[derive(Clone, Debug)]
@@ -14,18 +14,18 @@ pub struct Linear<S: Storage> {
 impl<S: Storage> Linear<S> {
     /// Makes a map from `d_in` to `d_out` features at `scope`.
     pub fn new(d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
-        Self::starting(Start::Weight, d_in, d_out, bias, scope)
+        Self::starting(ParameterInit::Weight, d_in, d_out, bias, scope)
     }
 
     /// Makes a map whose output enters a residual connection, one of `n_sublayers` in its stack.
     pub fn residual(n_sublayers: usize, d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
-        Self::starting(Start::ResidualWeight { n_sublayers }, d_in, d_out, bias, scope)
+        Self::starting(ParameterInit::ResidualWeight { n_sublayers }, d_in, d_out, bias, scope)
     }
 
-    fn starting(start: Start, d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
+    fn starting(start: ParameterInit, d_in: usize, d_out: usize, bias: bool, scope: &Scope<'_, S>) -> Self {
         Self {
             weight: scope.matrix("weight", [d_out, d_in], start),
-            bias: bias.then(|| scope.vector("bias", [d_out], Start::Bias { d_in })),
+            bias: bias.then(|| scope.vector("bias", [d_out], ParameterInit::Bias { d_in })),
         }
     }
 

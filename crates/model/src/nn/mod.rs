@@ -30,14 +30,14 @@ mod sequences;
 mod stacks;
 
 pub use attention::Attention;
-pub use backend::{Backend, Decode, Encode, MatrixOf, RelativeOf, States, Storage};
+pub use backend::{Backend, Decode, Encode, MatrixOf, RecurrentStates, RelativeOf, Storage};
 pub use blueprint::Blueprint;
-pub use declared::{Declared, ParameterKind, Start};
+pub use declared::{ParameterDeclaration, ParameterInit, ParameterKind};
 pub use decoder::{Cross, DecoderLayer, Mixer, TransformerDecoder};
 pub use dropout::Dropout;
 pub use encoder::{EncoderLayer, TransformerEncoder};
 pub use feed_forward::FeedForward;
-pub use head::{Head, Labels, Transform, Vocabulary};
+pub use head::{Head, Labels, OutputProjection, Transform};
 pub use input::Input;
 pub use kept_widths::KeptWidths;
 pub use linear::Linear;
@@ -50,10 +50,10 @@ pub use recurrent_decoder::RecurrentDecoder;
 pub use recurrent_encoder::{Encoded, RecurrentEncoder, RecurrentEncoderLayer};
 pub(crate) use relative::relative;
 pub use residual::Residual;
-pub use scope::{Construction, Scope, Source};
+pub use scope::{Construction, Scope, WeightSource};
 pub(crate) use sequences::hidden_part;
 pub use sequences::{
     AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, Initializer, Parameters, Pass,
-    Probe, Relative, Sequence, Sequences, Trained,
+    Probe, RelativeEncoding, Sequence, Sequences, Trained,
 };
 pub use stacks::{Decoder, Encoder, Stack, Stacks};

@@ -2,7 +2,7 @@
 
 use attentive_architecture::{self as architecture, NormKind};
 
-use super::{Backend, Scope, Start, Storage};
+use super::{Backend, ParameterInit, Scope, Storage};
 
 /// A norm over the features of each row.
 #[derive(Clone, Debug)]
@@ -17,9 +17,9 @@ pub struct Norm<S: Storage> {
 
 impl<S: Storage> Norm<S> {
     /// Makes the norm of rows of `d` features at `scope`.
-    pub fn new(norm: &architecture::Norm, d: usize, scope: &Scope<'_, S>) -> Self {
+    pub fn new(norm: &architecture::NormSpec, d: usize, scope: &Scope<'_, S>) -> Self {
         let width = norm.kind.width(d);
-        let vector = |name, value| scope.vector(name, [width], Start::Constant(value));
+        let vector = |name, value| scope.vector(name, [width], ParameterInit::Constant(value));
         Self {
             gain: vector("gain", 1.0),
             bias: norm.kind.has_bias().then(|| vector("bias", 0.0)),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use attentive_architecture::{AddedPositions, Input, Sinusoids};
+use attentive_architecture::{AddedPositions, InputSpec, Sinusoids};
 
-use super::{Scope, Start, Storage};
+use super::{ParameterInit, Scope, Storage};
 
 /// Wavelengths range from 2π to 2π times this base (*Attention Is All You Need*, section 3.5).
 const BASE: f64 = 10_000.0;
@@ -27,14 +27,14 @@ pub enum PositionEncoding<S: Storage> {
 
 impl<S: Storage> PositionEncoding<S> {
     /// Makes the positions of `input`, up to `max_len`.
-    pub fn new(input: &Input, max_len: usize, scope: Scope<'_, S>) -> Self {
+    pub fn new(input: &InputSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         match input.positions {
             AddedPositions::None => Self::None,
             AddedPositions::Sinusoidal(layout) => {
                 Self::Fixed(scope.sinusoids(layout, max_len, input.d_model))
             }
             AddedPositions::Learned { rows, offset } => {
-                let table = scope.vector("learned", [rows, input.d_model], Start::Embedding);
+                let table = scope.vector("learned", [rows, input.d_model], ParameterInit::Embedding);
                 Self::Learned { table, offset }
             }
         }

@@ -2,7 +2,7 @@
 
 use attentive_kernels::recurrent::{CellKind, Direction};
 
-use super::{Backend, Linear, Scope, Start, Storage};
+use super::{Backend, Linear, ParameterInit, Scope, Storage};
 
 /// One direction of one recurrent layer.
 #[derive(Clone, Debug)]
@@ -24,9 +24,9 @@ impl<S: Storage> RecurrentLayer<S> {
         let gates = cell.gates() * d;
         let gated = |name, d_out: usize| {
             let scope = scope.at(name);
-            let start = Start::GateBias { d, open: cell.forget_gate() };
+            let start = ParameterInit::GateBias { d, open: cell.forget_gate() };
             Linear {
-                weight: scope.matrix("weight", [d_out, d_in], Start::Weight),
+                weight: scope.matrix("weight", [d_out, d_in], ParameterInit::Weight),
                 bias: Some(scope.vector("bias", [d_out], start)),
             }
         };

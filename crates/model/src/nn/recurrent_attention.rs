@@ -3,7 +3,7 @@
 use attentive_architecture::{self as architecture, AttentionKind};
 use attentive_kernels::cached_attention::Heads;
 
-use super::{Linear, Scope, Start, Storage};
+use super::{Linear, ParameterInit, Scope, Storage};
 
 /// Attention of a recurrent decoder to the memory.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct MultiplicativeAttention<S: Storage> {
 
 impl<S: Storage> RecurrentAttention<S> {
     /// Makes the attention of `stack` at `scope`, if it has one.
-    pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_, S>) -> Option<Self> {
+    pub fn new(stack: &architecture::RecurrentDecoderSpec, scope: Scope<'_, S>) -> Option<Self> {
         let (d, d_memory) = (stack.d_hidden, stack.d_memory);
         let linear = |name, d_in, d_out| Linear::new(d_in, d_out, false, &scope.at(name));
         let multiplicative = |query| Self::Multiplicative(MultiplicativeAttention { query, d_memory });
@@ -52,7 +52,7 @@ impl<S: Storage> RecurrentAttention<S> {
             AttentionKind::Additive => Some(Self::Additive(AdditiveAttention {
                 query: linear("query", d, d),
                 key: linear("key", d_memory, d),
-                score: scope.vector("score", [d], Start::Vector),
+                score: scope.vector("score", [d], ParameterInit::Vector),
                 context: linear("context", d_memory, stack.cell.gates() * d),
                 d_key: d,
                 d_memory,

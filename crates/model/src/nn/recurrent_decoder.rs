@@ -22,7 +22,7 @@ pub struct RecurrentDecoder<S: Storage> {
 
 impl<S: Storage> RecurrentDecoder<S> {
     /// Makes the stack at `scope`.
-    pub fn new(stack: &architecture::RecurrentDecoder, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &architecture::RecurrentDecoderSpec, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| {
             let d_in = if number == 0 { stack.d_model } else { stack.d_hidden };

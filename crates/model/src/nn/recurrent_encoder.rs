@@ -3,7 +3,7 @@
 use attentive_architecture as architecture;
 use attentive_kernels::recurrent::Direction;
 
-use super::{Dropout, Encode, RecurrentLayer, Scope, States, Storage};
+use super::{Dropout, Encode, RecurrentLayer, RecurrentStates, Scope, Storage};
 
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Encoded<V> {
 
 impl<S: Storage> RecurrentEncoder<S> {
     /// Makes the stack at `scope`.
-    pub fn new(stack: &architecture::RecurrentEncoder, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &architecture::RecurrentEncoderSpec, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| RecurrentEncoderLayer::new(stack, number, layers.at(number));
         Self { layers: (0..stack.n_layers).map(layer).collect() }
@@ -45,7 +45,7 @@ impl<S: Storage> RecurrentEncoder<S> {
         let mut memory = x;
         let mut finals = Vec::with_capacity(self.layers.len());
         for (number, layer) in self.layers.iter().enumerate() {
-            let States { hidden, last } = layer.forward(memory, backend);
+            let RecurrentStates { hidden, last } = layer.forward(memory, backend);
             backend.observe(|| format!("encoder.layers.{number}"), &hidden);
             memory = hidden;
             finals.push(last);
@@ -55,7 +55,7 @@ impl<S: Storage> RecurrentEncoder<S> {
 }
 
 impl<S: Storage> RecurrentEncoderLayer<S> {
-    fn new(stack: &architecture::RecurrentEncoder, number: usize, scope: Scope<'_, S>) -> Self {
+    fn new(stack: &architecture::RecurrentEncoderSpec, number: usize, scope: Scope<'_, S>) -> Self {
         let d = stack.d_hidden / if stack.bidirectional { 2 } else { 1 };
         let d_in = if number == 0 { stack.d_in } else { stack.d_hidden };
         let layer = |direction, name| RecurrentLayer::new(stack.cell, direction, [d_in, d], &scope.at(name));
@@ -66,7 +66,7 @@ impl<S: Storage> RecurrentEncoderLayer<S> {
         }
     }
 
-    fn forward<B: Encode<Storage = S>>(&self, x: B::Value, backend: &mut B) -> States<B::Value> {
+    fn forward<B: Encode<Storage = S>>(&self, x: B::Value, backend: &mut B) -> RecurrentStates<B::Value> {
         let x = match self.dropout {
             Some(dropout) => backend.dropout(x, dropout),
             None => x,

@@ -1,14 +1,14 @@
 //! Relative positions of self-attention.
 
-use attentive_architecture::{Attention, RelativePositions};
+use attentive_architecture::{AttentionSpec, RelativePositions};
 use attentive_tape::Causality;
 
-use super::{Scope, Start, Storage};
+use super::{ParameterInit, Scope, Storage};
 
 /// Makes the relative positions of a stack with the self-attention `attention` up to `max_len`. All layers
 /// share the biases of buckets of distances, which are a parameter of the stack at `scope`.
 pub(crate) fn relative<S: Storage>(
-    attention: &Attention,
+    attention: &AttentionSpec,
     causality: Causality,
     max_len: usize,
     scope: &Scope<'_, S>,
@@ -16,7 +16,7 @@ pub(crate) fn relative<S: Storage>(
     let table = match attention.positions {
         RelativePositions::Buckets { n_buckets, .. } => {
             let shape = [n_buckets, attention.n_heads];
-            Some(scope.at("distance_bias").vector("table", shape, Start::Embedding))
+            Some(scope.at("distance_bias").vector("table", shape, ParameterInit::Embedding))
         }
         RelativePositions::None | RelativePositions::Rotary { .. } => None,
     };

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use attentive_architecture::Sinusoids;
 
-use super::{Declared, Dropout, ParameterKind, Start, Storage};
+use super::{Dropout, ParameterDeclaration, ParameterInit, ParameterKind, Storage};
 
 /// Where layers find their weights. Each is asked for once.
-pub trait Source<S: Storage> {
+pub trait WeightSource<S: Storage> {
     /// Returns the matrix `declared`.
-    fn matrix(&mut self, declared: Declared) -> S::Matrix;
+    fn matrix(&mut self, declared: ParameterDeclaration) -> S::Matrix;
 
     /// Returns the vector `declared`.
-    fn vector(&mut self, declared: Declared) -> S::Vector;
+    fn vector(&mut self, declared: ParameterDeclaration) -> S::Vector;
 }
 
 /// The construction of one model.
 pub struct Construction<'a, S: Storage> {
-    source: RefCell<&'a mut dyn Source<S>>,
+    source: RefCell<&'a mut dyn WeightSource<S>>,
     sites: Cell<u32>,
     tables: RefCell<Vec<Table>>,
 }
@@ -35,7 +35,7 @@ pub struct Scope<'a, S: Storage> {
 
 impl<'a, S: Storage> Construction<'a, S> {
     /// Begins a model with the weights of `source`.
-    pub fn new(source: &'a mut dyn Source<S>) -> Self {
+    pub fn new(source: &'a mut dyn WeightSource<S>) -> Self {
         Self { source: RefCell::new(source), sites: Cell::new(0), tables: RefCell::default() }
     }
 
@@ -57,16 +57,16 @@ impl<S: Storage> Scope<'_, S> {
     }
 
     /// Declares the matrix `name` at this place, and returns its weights.
-    pub fn matrix(&self, name: &str, shape: [usize; 2], start: Start) -> S::Matrix {
+    pub fn matrix(&self, name: &str, shape: [usize; 2], start: ParameterInit) -> S::Matrix {
         let (name, kind) = (self.below(name), ParameterKind::Matrix);
-        let declared = Declared { name, shape: shape.into(), start, kind };
+        let declared = ParameterDeclaration { name, shape: shape.into(), start, kind };
         self.construction.source.borrow_mut().matrix(declared)
     }
 
     /// Declares the vector `name` at this place, and returns its weights.
-    pub fn vector<const D: usize>(&self, name: &str, shape: [usize; D], start: Start) -> S::Vector {
+    pub fn vector<const D: usize>(&self, name: &str, shape: [usize; D], start: ParameterInit) -> S::Vector {
         let (name, kind) = (self.below(name), ParameterKind::Vector);
-        let declared = Declared { name, shape: shape.into(), start, kind };
+        let declared = ParameterDeclaration { name, shape: shape.into(), start, kind };
         self.construction.source.borrow_mut().vector(declared)
     }
 

@@ -4,7 +4,7 @@ use attentive_architecture::{self as architecture, Architecture, Body};
 
 use super::{
     Construction, Decode, Encode, Encoded, Head, Input, Linear, RecurrentDecoder, RecurrentEncoder, Scope,
-    Source, Storage, TransformerDecoder, TransformerEncoder,
+    Storage, TransformerDecoder, TransformerEncoder, WeightSource,
 };
 
 /// The layers of a model.
@@ -43,7 +43,7 @@ pub enum Decoder<S: Storage> {
 
 impl<S: Storage> Stacks<S> {
     /// Makes the layers of `architecture` with the weights of `source`.
-    pub fn new(architecture: &Architecture, source: &mut dyn Source<S>) -> Self {
+    pub fn new(architecture: &Architecture, source: &mut dyn WeightSource<S>) -> Self {
         let construction = Construction::new(source);
         let root = construction.root();
         let max_len = architecture.max_len;
@@ -94,12 +94,14 @@ impl<S: Storage> Stacks<S> {
 }
 
 impl<S: Storage> Encoder<S> {
-    fn new(stack: &architecture::Encoder, max_len: usize, scope: Scope<'_, S>) -> Self {
+    fn new(stack: &architecture::EncoderSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         match stack {
-            architecture::Encoder::Transformer(stack) => {
+            architecture::EncoderSpec::Transformer(stack) => {
                 Self::Transformer(TransformerEncoder::new(stack, max_len, scope))
             }
-            architecture::Encoder::Recurrent(stack) => Self::Recurrent(RecurrentEncoder::new(stack, scope)),
+            architecture::EncoderSpec::Recurrent(stack) => {
+                Self::Recurrent(RecurrentEncoder::new(stack, scope))
+            }
         }
     }
 
@@ -113,12 +115,14 @@ impl<S: Storage> Encoder<S> {
 }
 
 impl<S: Storage> Decoder<S> {
-    fn new(stack: &architecture::Decoder, max_len: usize, scope: Scope<'_, S>) -> Self {
+    fn new(stack: &architecture::DecoderSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         match stack {
-            architecture::Decoder::Transformer(stack) => {
+            architecture::DecoderSpec::Transformer(stack) => {
                 Self::Transformer(TransformerDecoder::new(stack, max_len, scope))
             }
-            architecture::Decoder::Recurrent(stack) => Self::Recurrent(RecurrentDecoder::new(stack, scope)),
+            architecture::DecoderSpec::Recurrent(stack) => {
+                Self::Recurrent(RecurrentDecoder::new(stack, scope))
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use super::Shortlist;
 
 /// Limits of the candidates in a shortlist.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct ShortlistLimits {
     /// Maximum number of candidates of a source token.
     pub per_token: usize,
     /// Minimum probability of a candidate, given its source token.
@@ -20,7 +20,7 @@ pub struct Limits {
     pub frequent: usize,
 }
 
-impl Default for Limits {
+impl Default for ShortlistLimits {
     fn default() -> Self {
         Self { per_token: 50, min_probability: 1e-4, frequent: 1000 }
     }
@@ -41,7 +41,7 @@ pub fn learn(
     pairs: &[(Vec<TokenId>, Vec<TokenId>)],
     vocabs: [usize; 2],
     special: &[TokenId],
-    limits: Limits,
+    limits: ShortlistLimits,
 ) -> Shortlist {
     let [src_vocab, tgt_vocab] = vocabs;
     let mut model = Model1::new(pairs, vocabs);

@@ -4,7 +4,7 @@ mod learn;
 #[cfg(test)]
 mod tests;
 
-pub use learn::{Limits, learn};
+pub use learn::{ShortlistLimits, learn};
 
 use attentive_base::batch::TokenId;
 

@@ -4,7 +4,7 @@ fn pair(src: &[TokenId], tgt: &[TokenId]) -> (Vec<TokenId>, Vec<TokenId>) {
     (src.to_vec(), tgt.to_vec())
 }
 
-const LIMITS: Limits = Limits { per_token: 2, min_probability: 0.1, frequent: 1 };
+const LIMITS: ShortlistLimits = ShortlistLimits { per_token: 2, min_probability: 0.1, frequent: 1 };
 
 /// Model 1 tells a translation from a word that merely occurs along with it: 1 always occurs with 2 or 3,
 /// whose translations differ.
@@ -50,12 +50,12 @@ fn lists_that_do_not_fit_are_refused() {
 #[test]
 fn limits_bound_the_candidates() {
     let pairs: Vec<_> = (0..30).map(|i| pair(&[0], &[i % 10])).collect();
-    let all = Limits { per_token: 100, min_probability: 0.0, frequent: 0 };
+    let all = ShortlistLimits { per_token: 100, min_probability: 0.0, frequent: 0 };
     assert_eq!(learn(&pairs, [1, 12], &[], all).candidates(&[0]), (0..10).collect::<Vec<_>>());
-    let few = Limits { per_token: 3, ..all };
+    let few = ShortlistLimits { per_token: 3, ..all };
     // Ties go to the lower token.
     assert_eq!(learn(&pairs, [1, 12], &[], few).of(0), [0, 1, 2]);
-    let likely = Limits { min_probability: 0.2, ..all };
+    let likely = ShortlistLimits { min_probability: 0.2, ..all };
     assert!(learn(&pairs, [1, 12], &[], likely).of(0).is_empty());
     assert_eq!(learn(&[], [2, 3], &[1], all).candidates(&[0]), [1]);
 }

@@ -25,7 +25,7 @@ fn embedded(data: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use attentive_model::nn::{AttentionMap, AttentionSite};
-    use attentive_pipeline::{Alternative, LabelScore, Predicted, Warning, Written};
+    use attentive_pipeline::{Alternative, GeneratedToken, LabelScore, Predicted, Warning};
     use attentive_tape::AttentionWeights;
     use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ mod tests {
         Inspection {
             src: vec![EVIL.into(), "</s>".into()],
             tgt: vec!["<s>".into(), EVIL.into()],
-            written: vec![Written {
+            written: vec![GeneratedToken {
                 token: EVIL.into(),
                 probability: 0.5,
                 alternatives: vec![Alternative { token: EVIL.into(), probability: 0.25 }],

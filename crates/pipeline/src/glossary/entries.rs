@@ -20,7 +20,7 @@ pub enum Format {
 
 /// A term and its translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct GlossaryEntry {
     pub source: String,
     pub target: Arc<str>,
 }
@@ -59,7 +59,7 @@ impl<'a> Entries<'a> {
 
 impl<'a> IntoIterator for Entries<'a> {
     /// The number of the line, counted from 1, and its entry; or what is wrong with the line.
-    type Item = Result<(usize, Entry, Codes), String>;
+    type Item = Result<(usize, GlossaryEntry, Codes), String>;
     type IntoIter = Box<dyn Iterator<Item = Self::Item> + 'a>;
 
     fn into_iter(self) -> Self::IntoIter {
@@ -72,7 +72,7 @@ impl<'a> IntoIterator for Entries<'a> {
     }
 }
 
-impl Entry {
+impl GlossaryEntry {
     /// An entry of a term and its translation, without the blanks around them.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Entry {
 }
 
 /// The entry on a line.
-fn entry(line: &str, format: Format, keeps: bool) -> Result<(Entry, Codes), String> {
+fn entry(line: &str, format: Format, keeps: bool) -> Result<(GlossaryEntry, Codes), String> {
     let fields: Vec<String> = match format {
         Format::Tsv => line.split('\t').map(str::to_owned).collect(),
         Format::Csv => csv(line)?,
@@ -111,7 +111,7 @@ fn entry(line: &str, format: Format, keeps: bool) -> Result<(Entry, Codes), Stri
             return Err(format!("has {fields} instead of 2 or 4"));
         }
     };
-    Ok((Entry::new(source, target)?, codes))
+    Ok((GlossaryEntry::new(source, target)?, codes))
 }
 
 /// A term without the blanks around it.
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn pairs(format: Format, entries: &str) -> Result<Vec<[String; 2]>, String> {
-        let pair = |line: Result<(usize, Entry, Codes), String>| {
+        let pair = |line: Result<(usize, GlossaryEntry, Codes), String>| {
             line.map(|(_, entry, _)| [entry.source, entry.target.to_string()])
         };
         Entries::of(entries, format).into_iter().map(pair).collect()

@@ -8,9 +8,9 @@ use attentive_base::error::Result;
 use attentive_data::Example;
 
 use super::super::Pipeline;
-use super::super::source::Source;
+use super::super::source::TokenizedLine;
 use super::placing::Placing;
-use super::spans::{Words, overlap};
+use super::spans::{WordSpans, overlap};
 
 /// A word renders a term if its log-probability falls by at least so much without the term. Other words
 /// seldom reach half of it.
@@ -54,7 +54,7 @@ pub(super) struct Evidence {
 
 impl Pipeline {
     pub(super) fn source_ids(&self, text: &str) -> Result<SourceIds> {
-        let ids = Source::read(text, self)?.ids;
+        let ids = TokenizedLine::read(text, self)?.ids;
         let bytes = self.tokenizers.src().offsets(text)?;
         let text = self.tokenizers.src().encode(text)?;
         let first = text.first().and_then(|first| ids.iter().position(|id| id == first));
@@ -143,9 +143,9 @@ impl Evidence {
     /// as much as the term.
     pub(super) fn is_shared(
         &self,
-        words: &Words,
+        words: &WordSpans,
         tokens: &[Range<usize>],
-        known: &Words,
+        known: &WordSpans,
         span: Range<usize>,
     ) -> bool {
         let (falls, others) = (words.sums(tokens, &self.falls), words.sums(tokens, &self.others));
@@ -171,9 +171,9 @@ impl Evidence {
     /// this one may render other terms.
     pub(super) fn spans(
         &self,
-        words: &Words,
+        words: &WordSpans,
         tokens: &[Range<usize>],
-        known: &Words,
+        known: &WordSpans,
         may_be_others: impl Fn(&str) -> bool,
     ) -> Vec<(Range<usize>, Range<usize>)> {
         let falls = words.sums(tokens, &self.falls);
@@ -255,7 +255,7 @@ mod tests {
             let token = 0..word.len();
             let evidence =
                 Evidence { falls: vec![fall], parts: Vec::new(), others: vec![other], attends: vec![1.0] };
-            let (words, known) = (Words::of(word.to_owned()), Words::of(known.to_owned()));
+            let (words, known) = (WordSpans::of(word.to_owned()), WordSpans::of(known.to_owned()));
             let all = 0..words.len();
             assert_eq!(
                 evidence.is_shared(&words, std::slice::from_ref(&token), &known, all),

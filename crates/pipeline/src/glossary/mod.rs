@@ -20,19 +20,19 @@ use attentive_text::composed;
 use finder::Finder;
 use placing::with_case;
 
-pub use entries::{Codes, Entries, Entry, Format};
+pub use entries::{Codes, Entries, Format, GlossaryEntry};
 pub use place::Unplaced;
 
 /// Terms and their translations.
 #[derive(Debug, Default)]
 pub struct Glossary {
-    entries: Vec<Entry>,
+    entries: Vec<GlossaryEntry>,
     finder: Finder,
 }
 
 /// A text and the terms in it.
 #[derive(Clone, Debug, Default)]
-pub struct Glossed {
+pub struct GlossedText {
     /// The text as its terms are found: composed, without control characters.
     pub text: String,
     /// In the order of the text.
@@ -42,13 +42,13 @@ pub struct Glossed {
 /// A term in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The bytes of [`Glossed::text`].
+    /// The bytes of [`GlossedText::text`].
     pub range: Range<usize>,
     /// The translation that it must have.
     pub target: Arc<str>,
 }
 
-impl Glossed {
+impl GlossedText {
     /// The translation of a text that is nothing but a term, perhaps with punctuation around it.
     fn alone(&self) -> Option<String> {
         let [Term { range, target }] = &self.terms[..] else { return None };
@@ -100,7 +100,7 @@ impl Glossary {
     ///
     /// # Errors
     /// The problem, if its term has another translation already.
-    pub fn insert(&mut self, entry: Entry) -> Result<(), String> {
+    pub fn insert(&mut self, entry: GlossaryEntry) -> Result<(), String> {
         match self.finder.insert(&entry.source, self.entries.len()) {
             None => self.entries.push(entry),
             Some(known) if self.entries[known].target == entry.target => (),
@@ -112,13 +112,13 @@ impl Glossary {
     }
 
     /// The entries in the order in which they were added.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[GlossaryEntry] {
         &self.entries
     }
 
     /// Finds the terms in `text`, in whichever case and Unicode form it is written. Of overlapping terms, the
     /// first one is taken, and of those with the same start the longest.
-    pub fn find(&self, text: &str) -> Glossed {
+    pub fn find(&self, text: &str) -> GlossedText {
         let clean: String = text.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         let text = composed(clean.trim()).into_owned();
         let term = |(range, entry): (Range<usize>, usize)| Term {
@@ -126,7 +126,7 @@ impl Glossary {
             target: Arc::clone(&self.entries[entry].target),
         };
         let terms = self.finder.find(&text).into_iter().map(term).collect();
-        Glossed { text, terms }
+        GlossedText { text, terms }
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn terms_are_found_with_their_translations() {
         let glossary = Glossary::parse("dog\tHund\nNew York\tNY\n", Format::Tsv).unwrap();
-        let Glossed { text, terms } = glossary.find(" A Dog\u{7}in New  York. ");
+        let GlossedText { text, terms } = glossary.find(" A Dog\u{7}in New  York. ");
         let found = terms.iter().map(|term| (&text[term.range.clone()], &*term.target));
         assert_eq!(found.collect::<Vec<_>>(), [("Dog", "Hund"), ("New  York", "NY")]);
     }

@@ -17,16 +17,16 @@ use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
 use attentive_data::Example;
-use attentive_decode::{Hypothesis, SearchOptions, Sentence, Strategy};
+use attentive_decode::{Hypothesis, SearchOptions, SourceSentence, Strategy};
 use attentive_text::composed;
 
-use super::super::requirements::{Reader, shortened};
-use super::super::source::Source;
-use super::super::{Candidate, Pipeline, Place, TranslateOptions, Translation, Warning};
+use super::super::requirements::{ConstraintReader, shortened};
+use super::super::source::TokenizedLine;
+use super::super::{Candidate, Pipeline, SentencePosition, TranslateOptions, Translation, Warning};
 use super::placing::{Placing, unplaced};
-use super::spans::{Words, overlap, whole};
+use super::spans::{WordSpans, overlap, whole};
 use super::trial::Trial;
-use super::{Glossary, Glossed, Term};
+use super::{Glossary, GlossedText, Term};
 
 /// The smallest number of hypotheses of a search for a place.
 const WIDTH: usize = 4;
@@ -37,9 +37,9 @@ const MOST: usize = 32;
 /// A sentence whose terms are to be placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Unplaced<'a> {
-    pub glossed: &'a Glossed,
+    pub glossed: &'a GlossedText,
     /// The position of the sentence, for warnings.
-    pub place: Place,
+    pub place: SentencePosition,
 }
 
 impl Pipeline {
@@ -51,12 +51,12 @@ impl Pipeline {
     pub fn apply_glossary<'a>(
         &self,
         glossary: &Glossary,
-        sentences: impl Iterator<Item = (&'a str, Place)>,
+        sentences: impl Iterator<Item = (&'a str, SentencePosition)>,
         found: &mut [Translation],
         options: &TranslateOptions,
     ) -> Result<()> {
         let glossed = sentences.map(|(text, place)| (glossary.find(text), place));
-        let glossed: Vec<(Glossed, Place)> = glossed.collect();
+        let glossed: Vec<(GlossedText, SentencePosition)> = glossed.collect();
         let unplaced: Vec<_> =
             glossed.iter().map(|(glossed, place)| Unplaced { glossed, place: *place }).collect();
         self.place_terms(&unplaced, found, options)
@@ -75,7 +75,7 @@ impl Pipeline {
     ) -> Result<()> {
         let contract = self.contract()?;
         let (samples, options) = (options.search.strategy.samples(), self.placing(options));
-        let reader = Reader::new(self, &contract, &options.search);
+        let reader = ConstraintReader::new(self, &contract, &options.search);
         let mut all = Vec::new();
         for (number, (sentence, found)) in sentences.iter().zip(&mut *found).enumerate() {
             self.begin(number, sentence, found, &reader, &mut all)?;
@@ -131,10 +131,10 @@ impl Pipeline {
         number: usize,
         Unplaced { glossed, place }: &Unplaced<'a>,
         found: &mut Translation,
-        reader: &Reader<'_>,
+        reader: &ConstraintReader<'_>,
         all: &mut Vec<Placing<'a>>,
     ) -> Result<()> {
-        let Glossed { text, terms } = glossed;
+        let GlossedText { text, terms } = glossed;
         if let Some(exactly) = glossed.alone() {
             found.hypotheses = vec![self.exactly(text, &exactly, reader.search)?];
             // They were about what the model has read.
@@ -170,7 +170,7 @@ impl Pipeline {
             let mut one = Placing {
                 sentence: number,
                 terms,
-                words: Words::of(text.clone()),
+                words: WordSpans::of(text.clone()),
                 source: source.clone(),
                 candidate: candidate.clone(),
                 pending: pending.clone(),
@@ -189,7 +189,7 @@ impl Pipeline {
 
     /// The translation of the source `text` as `target`, whether the model can spell it or not.
     fn exactly(&self, text: &str, target: &str, search: &SearchOptions) -> Result<Candidate> {
-        let source = Source::read(text, self)?.ids;
+        let source = TokenizedLine::read(text, self)?.ids;
         let tokens = Some(self.tokenizers.tgt().encode(target)?);
         // With the start and the end.
         let tokens = tokens.filter(|tokens| !source.is_empty() && tokens.len() + 2 <= self.max_len());
@@ -210,7 +210,7 @@ impl Pipeline {
                 let term = &one.words.text[range.clone()];
                 if !numbers.contains_key(term) {
                     numbers.insert(term, sentences.len());
-                    sentences.push(Sentence::from(Source::read(term, self)?.ids));
+                    sentences.push(SourceSentence::from(TokenizedLine::read(term, self)?.ids));
                 }
             }
         }
@@ -218,7 +218,7 @@ impl Pipeline {
         let found = self.search_beside(sentences, &TranslateOptions { search, ..*options })?;
         let words = found.iter().map(|found| {
             let tokens = found.first().map_or(&[][..], |best| &best.tokens);
-            Ok(Arc::new(Words::of(self.tokenizers.tgt().decode(tokens)?)))
+            Ok(Arc::new(WordSpans::of(self.tokenizers.tgt().decode(tokens)?)))
         });
         let words = words.collect::<Result<Vec<_>>>()?;
         let known = |one: &Placing<'_>| {
@@ -240,7 +240,7 @@ impl Pipeline {
             if one.pending.is_empty() {
                 continue;
             }
-            let (words, tokens) = Words::of_tokens(&one.candidate.tokens, tokenizer)?;
+            let (words, tokens) = WordSpans::of_tokens(&one.candidate.tokens, tokenizer)?;
             let mut located = Vec::new();
             let later = one.pending.split_off(one.next().len());
             for (term, evidence) in std::mem::take(&mut one.pending).into_iter().zip(evidence) {
@@ -284,13 +284,13 @@ impl Pipeline {
         &self,
         all: &mut [Placing<'_>],
         trials: Vec<(usize, Trial)>,
-        reader: &Reader<'_>,
+        reader: &ConstraintReader<'_>,
         options: &TranslateOptions,
     ) -> Result<()> {
         let tokenizer = self.tokenizers.tgt();
         let words =
-            |(number, _): &(usize, Trial)| Words::of_tokens(&all[*number].candidate.tokens, tokenizer);
-        let before = trials.iter().map(|trial| Ok(words(trial)?.0)).collect::<Result<Vec<Words>>>()?;
+            |(number, _): &(usize, Trial)| WordSpans::of_tokens(&all[*number].candidate.tokens, tokenizer);
+        let before = trials.iter().map(|trial| Ok(words(trial)?.0)).collect::<Result<Vec<WordSpans>>>()?;
         let texts = self.variants(all, &trials, &before, reader, options)?;
         let mut pairs = Vec::new();
         for ((number, _), texts) in zip(&trials, &texts) {
@@ -306,7 +306,7 @@ impl Pipeline {
             let one = &mut all[number];
             let mut best: Option<Hypothesis> = None;
             for found in given.by_ref().take(texts.len()).flatten() {
-                let (after, _) = Words::of_tokens(&found.tokens, tokenizer)?;
+                let (after, _) = WordSpans::of_tokens(&found.tokens, tokenizer)?;
                 let is_better = best.as_ref().is_none_or(|best| found.score > best.score);
                 if is_better && trial.is_met(&words, &after) && one.keeps_placed(&after) {
                     best = Some(found);
@@ -332,8 +332,8 @@ impl Pipeline {
         &self,
         all: &[Placing<'_>],
         trials: &[(usize, Trial)],
-        before: &[Words],
-        reader: &Reader<'_>,
+        before: &[WordSpans],
+        reader: &ConstraintReader<'_>,
         options: &TranslateOptions,
     ) -> Result<Vec<BTreeSet<String>>> {
         let tokenizer = self.tokenizers.tgt();
@@ -345,7 +345,7 @@ impl Pipeline {
             let phrase = self.whole_words(&trial.term, tokenizer.encode(&trial.term)?);
             let fits = prefix.len() + phrase.tokens.len() <= reader.room(src.len());
             if fits && !prefix.contains(&tokenizer.special().unk) {
-                sentences.push(Sentence { src, prefix, constraints: vec![phrase], stream: 0 });
+                sentences.push(SourceSentence { src, prefix, constraints: vec![phrase], stream: 0 });
                 searched.push(at);
             }
         }
@@ -353,7 +353,7 @@ impl Pipeline {
         let mut texts: Vec<BTreeSet<String>> = exchanged.map(|text| BTreeSet::from([text])).collect();
         for (at, found) in zip(searched, self.search_beside(sentences, options)?) {
             for hypothesis in found {
-                let (after, _) = Words::of_tokens(&hypothesis.tokens, tokenizer)?;
+                let (after, _) = WordSpans::of_tokens(&hypothesis.tokens, tokenizer)?;
                 texts[at].extend(trials[at].1.with_beginning_of(&after, &before[at]));
             }
         }
@@ -363,7 +363,7 @@ impl Pipeline {
     /// The results of a search that does not count as translation.
     fn search_beside(
         &self,
-        sentences: Vec<Sentence>,
+        sentences: Vec<SourceSentence>,
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         let found = self.search(sentences.into_iter(), options)?;

@@ -12,19 +12,19 @@ use super::super::Candidate;
 use super::super::requirements::shortened;
 use super::Term;
 use super::evidence::SourceIds;
-use super::spans::{Words, overlap};
+use super::spans::{WordSpans, overlap};
 
 /// A translation while its terms are being placed.
 pub(super) struct Placing<'a> {
     pub(super) sentence: usize,
     pub(super) terms: &'a [Term],
-    pub(super) words: Words,
+    pub(super) words: WordSpans,
     pub(super) source: SourceIds,
     pub(super) candidate: Candidate,
     /// The numbers of the terms that have no place yet.
     pub(super) pending: Vec<usize>,
     /// For each term, what the model writes for it alone.
-    pub(super) known: Rc<Vec<Arc<Words>>>,
+    pub(super) known: Rc<Vec<Arc<WordSpans>>>,
     /// Terms in their places, each with the words that it stands for: the one that it has replaced, unless
     /// those were several, and the one that the model writes for it alone.
     pub(super) placed: Vec<(String, BTreeSet<String>)>,
@@ -62,7 +62,7 @@ impl Placing<'_> {
 
     /// The translation of a term as it is written at `bytes`: with a capital at the beginning, if what it
     /// replaces has one there.
-    pub(super) fn written(&self, term: usize, words: &Words, bytes: &Range<usize>) -> String {
+    pub(super) fn written(&self, term: usize, words: &WordSpans, bytes: &Range<usize>) -> String {
         let is_first = words.words.first().is_some_and(|first| first.start >= bytes.start);
         let capital = is_first && words.text[bytes.clone()].starts_with(char::is_uppercase);
         let Term { range, target } = &self.terms[term];
@@ -77,7 +77,7 @@ impl Placing<'_> {
     }
 
     /// True if the terms that are in their places are still there.
-    pub(super) fn keeps_placed(&self, after: &Words) -> bool {
+    pub(super) fn keeps_placed(&self, after: &WordSpans) -> bool {
         let placed = |term: &str| self.placed.iter().filter(|(other, _)| other == term).count();
         self.placed.iter().all(|(term, _)| after.occurrences(term).len() >= placed(term))
     }
@@ -85,11 +85,11 @@ impl Placing<'_> {
     /// All problems, also those of words that terms have replaced, but not everywhere, and of terms that have
     /// the same place.
     pub(super) fn problems_at_the_end(&self) -> Vec<String> {
-        let words = Words::of(self.candidate.text.clone());
+        let words = WordSpans::of(self.candidate.text.clone());
         let mut problems = self.problems.clone();
         for (term, replaced) in &self.placed {
             let in_terms = |word: &str| -> usize {
-                self.placed.iter().map(|(term, _)| Words::of(term.clone()).count_like(word)).sum()
+                self.placed.iter().map(|(term, _)| WordSpans::of(term.clone()).count_like(word)).sum()
             };
             let left = replaced.iter().filter(|word| words.count_like(word) > in_terms(word));
             problems.extend(left.map(|word| {

@@ -9,13 +9,13 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// A text and its words.
 #[derive(Clone, Debug)]
-pub(super) struct Words {
+pub(super) struct WordSpans {
     pub(super) text: String,
     /// The bytes of each word.
     pub(super) words: Vec<Range<usize>>,
 }
 
-impl Words {
+impl WordSpans {
     pub(super) fn of(text: String) -> Self {
         let words = text.unicode_word_indices().map(|(start, word)| start..start + word.len());
         Self { words: words.collect(), text }
@@ -129,13 +129,13 @@ mod tests {
             ("大きい犬です", "犬", vec![3]),
             ("", "Rad", vec![]),
         ] {
-            assert_eq!(Words::of(text.into()).occurrences(term), expected, "{text}");
+            assert_eq!(WordSpans::of(text.into()).occurrences(term), expected, "{text}");
         }
     }
 
     #[test]
     fn words_are_counted_in_any_form_but_short_ones() {
-        let words = Words::of("Der Hund, die hunde, das Hundehaus; er ertrinkt".into());
+        let words = WordSpans::of("Der Hund, die hunde, das Hundehaus; er ertrinkt".into());
         assert_eq!((words.count_like("Hund"), words.count_like("er")), (3, 1));
         let like = ["hunde", "Hundehütte", "DIE", "Hut", "ertränkt"].map(|word| words.has_like(word));
         assert_eq!(like, [true, true, true, false, false]);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn values_of_tokens_are_summed_by_word() {
-        let words = Words::of("Ein Fahrrad.".into());
+        let words = WordSpans::of("Ein Fahrrad.".into());
         let sums = words.sums(&[0..3, 3..8, 8..11, 11..12], &[1.0, 2.0, 4.0, 8.0]);
         assert_eq!(sums, [1.0, 6.0]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::super::requirements::shortened;
-use super::spans::Words;
+use super::spans::WordSpans;
 
 /// A term and the words that it replaces.
 pub(super) struct Trial {
@@ -19,7 +19,7 @@ pub(super) struct Trial {
 
 impl Trial {
     /// The translation with the term in place of the words.
-    pub(super) fn exchanged(&self, Words { text, .. }: &Words) -> String {
+    pub(super) fn exchanged(&self, WordSpans { text, .. }: &WordSpans) -> String {
         let mut whole = String::new();
         let mut done = 0;
         for (bytes, _) in &self.spans {
@@ -33,14 +33,14 @@ impl Trial {
     /// The translation up to the word before the term; `None` if there is none. That word, such as an
     /// article, may change with the term. What follows stays: a term is often so unlikely that the model
     /// would repeat itself there, or change the meaning.
-    pub(super) fn prefix<'a>(&self, words: &'a Words) -> Option<&'a str> {
+    pub(super) fn prefix<'a>(&self, words: &'a WordSpans) -> Option<&'a str> {
         let last = self.spans[0].1.start.checked_sub(1)?;
         Some(&words.text[..words.words[last].start])
     }
 
     /// The translation with the term, and the words that stand before it in `after`; `None` if the term has
     /// another place there.
-    pub(super) fn with_beginning_of(&self, after: &Words, before: &Words) -> Option<String> {
+    pub(super) fn with_beginning_of(&self, after: &WordSpans, before: &WordSpans) -> Option<String> {
         let (bytes, numbers) = &self.spans[0];
         let is_apart = |text: &str| text.ends_with(char::is_whitespace);
         let beginning = after.before(&self.term, numbers.start)?;
@@ -49,7 +49,7 @@ impl Trial {
     }
 
     /// The problem that the words which the term replaces meant more than the term.
-    pub(super) fn doubt(&self, before: &Words) -> Option<String> {
+    pub(super) fn doubt(&self, before: &WordSpans) -> Option<String> {
         let replaced = shortened(&before.text[self.spans[0].0.clone()]);
         let term = shortened(&self.term);
         self.is_shared
@@ -58,27 +58,27 @@ impl Trial {
 
     /// The words that the term stands for: the one that it replaces, unless those are several, and the one
     /// that the model writes for it alone.
-    pub(super) fn replaced(&self, before: &Words) -> BTreeSet<String> {
+    pub(super) fn replaced(&self, before: &WordSpans) -> BTreeSet<String> {
         let numbers = &self.spans[0].1;
         let word = (numbers.len() == 1).then(|| before.word(numbers.start).to_owned());
         let both: Vec<String> = word.into_iter().chain(self.known.clone()).collect();
         // Of two forms of a word, the shorter one counts the other one, too.
         let has_shorter = |word: &String| {
-            let of_word = Words::of(word.clone());
+            let of_word = WordSpans::of(word.clone());
             both.iter().any(|other| other.len() < word.len() && of_word.count_like(other) > 0)
         };
         both.iter().filter(|word| !has_shorter(word)).cloned().collect()
     }
 
     /// True if the term is in its place in `after`, which was `before`, and what it replaces is gone.
-    pub(super) fn is_met(&self, before: &Words, after: &Words) -> bool {
+    pub(super) fn is_met(&self, before: &WordSpans, after: &WordSpans) -> bool {
         let earlier = before.occurrences(&self.term).len();
         let now = after.occurrences(&self.term);
         let is_new = now.len() > earlier && now.len() <= earlier + self.spans.len();
         let is_gone = |(_, numbers): &(Range<usize>, Range<usize>)| {
             numbers.clone().all(|number| {
                 let word = before.word(number);
-                let in_term = Words::of(self.term.clone()).count_like(word) * now.len();
+                let in_term = WordSpans::of(self.term.clone()).count_like(word) * now.len();
                 after.count_like(word) < before.count_like(word).max(1) + in_term
             })
         };

@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use attentive_base::error::Result;
 use attentive_decode::{SearchOptions, TextRules};
 
-use super::super::request::Job as Read;
+use super::super::request::PreparedRequest as Read;
 use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
 
 /// Receives the events of a request: the number of the job in its request, and the event. It is called on a
-/// worker's thread, so it must not block. It is dropped without [`Event::Done`] if the request is canceled,
-/// or if a worker panics.
-pub type Reply<T> = Arc<dyn Fn(usize, Event<T>) + Send + Sync>;
+/// worker's thread, so it must not block. It is dropped without [`JobEvent::Done`] if the request is
+/// canceled, or if a worker panics.
+pub type Reply<T> = Arc<dyn Fn(usize, JobEvent<T>) + Send + Sync>;
 
 /// An event of a job.
 #[derive(Debug)]
-pub enum Event<T> {
+pub enum JobEvent<T> {
     /// The best translation so far, which may still change, or the next piece of a generated text.
     Text(String),
     /// The result, which is sent once.
@@ -28,11 +28,11 @@ pub enum Event<T> {
 /// are free after one decoding step.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the request"]
-pub struct Ticket {
+pub struct RequestHandle {
     canceled: Arc<AtomicBool>,
 }
 
-impl Ticket {
+impl RequestHandle {
     pub(super) fn new() -> Self {
         Self { canceled: Arc::default() }
     }
@@ -45,12 +45,12 @@ impl Ticket {
 
 impl Job {
     /// Creates a job for the holder of `ticket`.
-    pub(super) fn new(ticket: &Ticket, work: Work) -> Self {
+    pub(super) fn new(ticket: &RequestHandle, work: Work) -> Self {
         Self { canceled: ticket.canceled(), cost: work.cost(), work }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestHandle {
     fn drop(&mut self) {
         self.canceled.store(true, Ordering::Release);
     }

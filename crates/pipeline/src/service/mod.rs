@@ -13,7 +13,7 @@ mod tests;
 mod worker;
 
 pub use fair_queue::{FairQueue, Queued};
-pub use job::{Chunk, Computation, Continuation, Event, Reply, Sentences, Ticket};
+pub use job::{Chunk, Computation, Continuation, JobEvent, Reply, RequestHandle, Sentences};
 pub use load::Load;
 
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use self::job::{Job, Translating, Work, Writing};
 use self::load::Counters;
 use self::queue::Queue;
 use self::worker::Worker;
-use super::request::Job as Read;
+use super::request::PreparedRequest as Read;
 use super::{Generation, Pipeline, Prompt, Request, Translation};
 
 /// Limits of a [`Service`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// The number of threads, each of which decodes its own sentences.
     pub workers: usize,
     /// The maximum number of hypotheses that a worker decodes together. A worker that has this many takes no
@@ -108,10 +108,10 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
-    pub fn start(pipeline: Arc<Pipeline>, limits: Limits) -> Result<Self> {
-        let Limits { workers, batch, queue, per_client } = limits;
+    pub fn start(pipeline: Arc<Pipeline>, limits: ServiceLimits) -> Result<Self> {
+        let ServiceLimits { workers, batch, queue, per_client } = limits;
         let workers = if pipeline.is_on_device() { workers.min(1) } else { workers };
-        let limits = Limits { workers, ..limits };
+        let limits = ServiceLimits { workers, ..limits };
         if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
                 "a service needs at least one worker, one hypothesis at a time and room for one job",
@@ -159,9 +159,9 @@ impl Service {
         sentences: Sentences,
         watch: bool,
         reply: Reply<Translation>,
-    ) -> Result<Ticket, Refused> {
+    ) -> Result<RequestHandle, Refused> {
         let Sentences { options, jobs } = sentences;
-        let ticket = Ticket::new();
+        let ticket = RequestHandle::new();
         let job = |(number, read): (usize, Read)| {
             let work = Translating { number, read, options, watch, reply: Arc::clone(&reply) };
             Job::new(&ticket, Work::Translate(work))
@@ -171,7 +171,7 @@ impl Service {
         let jobs = jobs.into_iter().map(job).collect();
         self.shared.queue.add(client, Admission::New, jobs)?;
         for (number, read) in blank {
-            reply(number, Event::Done(Ok(Translation::blank(read.source))));
+            reply(number, JobEvent::Done(Ok(Translation::blank(read.source))));
         }
         Ok(ticket)
     }
@@ -195,10 +195,10 @@ impl Service {
         client: Client,
         texts: Vec<Continuation>,
         reply: Reply<Generation>,
-    ) -> Result<Ticket, Refused> {
+    ) -> Result<RequestHandle, Refused> {
         self.pipeline.require(Task::Generate)?;
         let rules = self.pipeline.text_rules()?;
-        let ticket = Ticket::new();
+        let ticket = RequestHandle::new();
         let job = |(number, asked): (usize, Continuation)| {
             asked.options.check()?;
             let work = Writing { number, asked, rules: rules.clone(), reply: Arc::clone(&reply) };
@@ -221,11 +221,11 @@ impl Service {
         admission: Admission,
         chunks: Vec<Chunk<T>>,
         reply: Reply<T>,
-    ) -> Result<Ticket, Refused> {
-        let ticket = Ticket::new();
+    ) -> Result<RequestHandle, Refused> {
+        let ticket = RequestHandle::new();
         let job = |(number, Chunk { positions, work }): (usize, Chunk<T>)| {
             let reply = Arc::clone(&reply);
-            let work = move |pipeline: &Pipeline| reply(number, Event::Done(work(pipeline)));
+            let work = move |pipeline: &Pipeline| reply(number, JobEvent::Done(work(pipeline)));
             let work = Box::new(work);
             Job::new(&ticket, Work::Compute { positions, work })
         };

@@ -8,12 +8,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::fair_queue::{FairQueue, Queued};
 use super::job::{Job, Work};
-use super::{Admission, Client, Limits, Refused};
+use super::{Admission, Client, Refused, ServiceLimits};
 
 /// The jobs that wait for the workers of a service.
 #[derive(Debug)]
 pub(super) struct Queue {
-    limits: Limits,
+    limits: ServiceLimits,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -42,7 +42,7 @@ impl Queued for Job {
 
 impl Queue {
     /// An empty queue for the workers of `limits`.
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: ServiceLimits) -> Self {
         Self {
             limits,
             state: Mutex::new(State { rows: vec![Some(0); limits.workers], ..State::default() }),
@@ -120,7 +120,7 @@ impl Queue {
 
 impl State {
     /// Makes room for `jobs` more jobs of `client`.
-    fn make_room(&mut self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
+    fn make_room(&mut self, client: Client, jobs: usize, limits: &ServiceLimits) -> Result<(), Refused> {
         if self.room(client, jobs, limits).is_err() {
             self.jobs.forget_canceled();
         }
@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Refuses `jobs` more jobs of `client` if there is no room for them.
-    fn room(&self, client: Client, jobs: usize, limits: &Limits) -> Result<(), Refused> {
+    fn room(&self, client: Client, jobs: usize, limits: &ServiceLimits) -> Result<(), Refused> {
         let waiting = self.jobs.waiting();
         if waiting + jobs > limits.queue {
             return Err(Refused::Full { waiting, jobs });

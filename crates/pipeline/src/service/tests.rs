@@ -9,12 +9,12 @@ use attentive_device::Failure;
 
 use super::*;
 use crate::tests::{of, untrained, untrained_language_model, with};
-use crate::{Demands, GenerateOptions, Prefix, TranslateOptions};
+use crate::{GenerateOptions, Prefix, TranslateOptions, TranslationConstraints};
 
 /// Longer than any of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-fn news<T: Send + 'static>() -> (Reply<T>, Receiver<(usize, Event<T>)>) {
+fn news<T: Send + 'static>() -> (Reply<T>, Receiver<(usize, JobEvent<T>)>) {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);
     let reply = move |number, event| {
@@ -26,16 +26,16 @@ fn news<T: Send + 'static>() -> (Reply<T>, Receiver<(usize, Event<T>)>) {
 }
 
 /// The results of a request of `count` jobs, in their order, and the texts that came before each.
-fn collect<T>(news: &Receiver<(usize, Event<T>)>, count: usize) -> Vec<(Vec<String>, T)> {
+fn collect<T>(news: &Receiver<(usize, JobEvent<T>)>, count: usize) -> Vec<(Vec<String>, T)> {
     let mut texts = vec![Vec::new(); count];
     let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
     while results.iter().any(Option::is_none) {
         match news.recv_timeout(PATIENCE).expect("an answer") {
-            (number, Event::Text(text)) => {
+            (number, JobEvent::Text(text)) => {
                 assert!(results[number].is_none(), "no text after the result");
                 texts[number].push(text);
             }
-            (number, Event::Done(result)) => {
+            (number, JobEvent::Done(result)) => {
                 let earlier = results[number].replace(result.unwrap());
                 assert!(earlier.is_none(), "one result of each job");
             }
@@ -44,11 +44,11 @@ fn collect<T>(news: &Receiver<(usize, Event<T>)>, count: usize) -> Vec<(Vec<Stri
     texts.into_iter().zip(results.into_iter().flatten()).collect()
 }
 
-fn limits(workers: usize, batch: usize) -> Limits {
-    Limits { workers, batch, queue: 10_000, per_client: 10_000 }
+fn limits(workers: usize, batch: usize) -> ServiceLimits {
+    ServiceLimits { workers, batch, queue: 10_000, per_client: 10_000 }
 }
 
-fn translator(limits: Limits) -> Service {
+fn translator(limits: ServiceLimits) -> Service {
     Service::start(Arc::new(of(Family::Transformer)), limits).unwrap()
 }
 
@@ -111,8 +111,14 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].demands = Arc::new(Demands { prefix: Prefix::Text("over".into()), ..Demands::default() });
-    requests[3].demands = Arc::new(Demands { phrases: vec!["field".into()], ..Demands::default() });
+    requests[1].demands = Arc::new(TranslationConstraints {
+        prefix: Prefix::Text("over".into()),
+        ..TranslationConstraints::default()
+    });
+    requests[3].demands = Arc::new(TranslationConstraints {
+        phrases: vec!["field".into()],
+        ..TranslationConstraints::default()
+    });
     let options = search(4, 2);
     let (reply, news) = news();
     let sentences = service.read(&requests, &options).unwrap();
@@ -158,7 +164,7 @@ fn texts_are_those_of_the_pipeline() {
 #[test]
 fn all_texts_are_accepted_or_none() {
     let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, Units::Lines));
-    let limits = Limits { queue: 5, per_client: 5, ..limits(1, 1) };
+    let limits = ServiceLimits { queue: 5, per_client: 5, ..limits(1, 1) };
     let service = Service::start(Arc::clone(&pipeline), limits).unwrap();
     let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
     let one = Continuation { prompt: Arc::clone(&prompt), options: GenerateOptions::default() };
@@ -227,7 +233,7 @@ fn other_work_has_its_turn() {
 fn what_cannot_be_done_is_refused_at_once() {
     let service = Service::start(
         Arc::new(of(Family::Transformer)),
-        Limits { workers: 1, batch: 1, queue: 2, per_client: 2 },
+        ServiceLimits { workers: 1, batch: 1, queue: 2, per_client: 2 },
     )
     .unwrap();
     let ask = |requests: &[Request], options: &SearchOptions| {
@@ -238,8 +244,10 @@ fn what_cannot_be_done_is_refused_at_once() {
     assert!(matches!(ask(&three, &search(1, 1)), Err(Refused::Full { jobs: 3, .. })));
     assert!(matches!(ask(&three[..1], &search(1, 2)), Err(Refused::Invalid(_))));
     let mut demanding = three[..1].to_vec();
-    demanding[0].demands =
-        Arc::new(Demands { prefix: Prefix::Text("cats ".repeat(500)), ..Demands::default() });
+    demanding[0].demands = Arc::new(TranslationConstraints {
+        prefix: Prefix::Text("cats ".repeat(500)),
+        ..TranslationConstraints::default()
+    });
     let Err(Refused::Invalid(error)) = ask(&demanding, &search(1, 1)) else {
         panic!("a prefix that is too long");
     };
@@ -333,7 +341,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
     let failed_once = AtomicBool::new(false);
     let (send, events) = channel();
     let reply: Reply<Translation> = Arc::new(move |number, event| {
-        let is_text = matches!(event, Event::Text(_));
+        let is_text = matches!(event, JobEvent::Text(_));
         send.send((number, event)).expect("a receiver");
         if is_text && !failed_once.swap(true, Ordering::Relaxed) {
             let failure = Failure { problem: "the GPU was lost".into(), hint: "start again".into() };
@@ -347,8 +355,8 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
     let done = || {
         let events = std::iter::repeat_with(|| events.recv_timeout(PATIENCE).expect("an event").1);
         let done = events.filter_map(|event| match event {
-            Event::Done(result) => Some(result),
-            Event::Text(_) => None,
+            JobEvent::Done(result) => Some(result),
+            JobEvent::Text(_) => None,
         });
         done.take(3).collect::<Vec<_>>()
     };

@@ -5,15 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use attentive_architecture::TokenContract;
 use attentive_base::error::Error;
-use attentive_decode::{Capacity, Decoding, Ending, Hypothesis, SearchOptions, Sentence, Setting, Texts};
+use attentive_decode::{
+    Capacity, Decoding, Ending, Hypothesis, SearchContext, SearchOptions, SourceSentence, TextDecoding,
+};
 use attentive_device::Failure;
 use attentive_kernels::threads::Threads;
 use attentive_model::any_engine::AnyEngine;
 
-use super::super::generate::Growing;
+use super::super::generate::PartialGeneration;
 use super::super::{Pipeline, device};
-use super::job::{Canceled, Continuation, Event, Job, Reply, Translating, Work, Writing};
-use super::{Client, Generation, Limits, Shared};
+use super::job::{Canceled, Continuation, Job, JobEvent, Reply, Translating, Work, Writing};
+use super::{Client, Generation, ServiceLimits, Shared};
 
 /// A thread that decodes sentences of many requests together.
 pub(super) struct Worker<'p> {
@@ -26,13 +28,13 @@ pub(super) struct Worker<'p> {
     /// The sentences, grouped by their search options. There is a further lane for those that are too long
     /// for the others.
     lanes: Vec<Lane<'p>>,
-    texts: Option<Texts<'p, AnyEngine, Written<'p>>>,
+    texts: Option<TextDecoding<'p, AnyEngine, Written<'p>>>,
 }
 
 /// Sentences with the same search options.
 struct Lane<'p> {
     options: SearchOptions,
-    decoding: Decoding<'p, AnyEngine, Sought<'p>>,
+    decoding: Decoding<'p, AnyEngine, ActiveSentence<'p>>,
 }
 
 /// A job that is being worked on; it is counted until this value is dropped.
@@ -52,7 +54,7 @@ impl Drop for Running<'_> {
 }
 
 /// A sentence that is being translated.
-struct Sought<'p> {
+struct ActiveSentence<'p> {
     job: Translating,
     canceled: Canceled,
     running: Running<'p>,
@@ -62,7 +64,7 @@ struct Sought<'p> {
 struct Written<'p> {
     /// The number of the text in its request.
     number: usize,
-    growing: Growing<'p>,
+    growing: PartialGeneration<'p>,
     /// Why it ends early, without a text.
     failed: Option<Error>,
     reply: Reply<Generation>,
@@ -77,7 +79,7 @@ impl<'p> Worker<'p> {
         pipeline: &'p Pipeline,
         contract: &'p TokenContract,
         shared: &'p Shared,
-        limits: Limits,
+        limits: ServiceLimits,
     ) {
         let run = || {
             let worker = || Self::new(number, pipeline, contract, shared, limits).run();
@@ -95,7 +97,7 @@ impl<'p> Worker<'p> {
         pipeline: &'p Pipeline,
         contract: &'p TokenContract,
         shared: &'p Shared,
-        limits: Limits,
+        limits: ServiceLimits,
     ) -> Self {
         Self { number, pipeline, contract, shared, batch: limits.batch, lanes: Vec::new(), texts: None }
     }
@@ -124,16 +126,16 @@ impl<'p> Worker<'p> {
     /// Ends all jobs with this failure.
     fn fail(&mut self, failure: &Failure) {
         for lane in std::mem::take(&mut self.lanes) {
-            for Sought { job, running, .. } in lane.decoding.into_keys() {
+            for ActiveSentence { job, running, .. } in lane.decoding.into_keys() {
                 drop(running);
                 let error = device::failed(failure.clone());
-                (job.reply)(job.number, Event::Done(Err(error)));
+                (job.reply)(job.number, JobEvent::Done(Err(error)));
             }
         }
-        for written in self.texts.take().into_iter().flat_map(Texts::into_keys) {
+        for written in self.texts.take().into_iter().flat_map(TextDecoding::into_keys) {
             drop(written.running);
             let error = device::failed(failure.clone());
-            (written.reply)(written.number, Event::Done(Err(error)));
+            (written.reply)(written.number, JobEvent::Done(Err(error)));
         }
     }
 
@@ -155,7 +157,7 @@ impl<'p> Worker<'p> {
     fn rows(&self) -> usize {
         let in_lane = |lane: &Lane<'_>| lane.decoding.len() * lane.options.strategy.rows();
         let in_lanes: usize = self.lanes.iter().map(in_lane).sum();
-        in_lanes + self.texts.as_ref().map_or(0, Texts::len)
+        in_lanes + self.texts.as_ref().map_or(0, TextDecoding::len)
     }
 
     fn begin(&mut self, client: Client, job: Job) {
@@ -171,7 +173,7 @@ impl<'p> Worker<'p> {
         });
         let running = Running { shared: self.shared, client, rows: cost.rows, tgt_tokens: 0 };
         match work {
-            Work::Translate(job) => self.seek(Sought { job, canceled, running }),
+            Work::Translate(job) => self.seek(ActiveSentence { job, canceled, running }),
             Work::Generate(writing) => self.write(writing, canceled, running),
             Work::Compute { work, .. } => {
                 // The client notices a panic, since its reply is dropped.
@@ -181,10 +183,10 @@ impl<'p> Worker<'p> {
     }
 
     /// Adds a sentence to the first lane with its search options that has room, or to a new lane.
-    fn seek(&mut self, sought: Sought<'p>) {
+    fn seek(&mut self, sought: ActiveSentence<'p>) {
         let options = sought.job.options;
         let read = &sought.job.read;
-        let sentence = Sentence {
+        let sentence = SourceSentence {
             src: read.source.ids.clone(),
             prefix: read.required.prefix.clone(),
             constraints: read.required.constraints.clone(),
@@ -202,10 +204,10 @@ impl<'p> Worker<'p> {
         let mut lane = match Failure::caught(|| self.lane(options)) {
             Ok(lane) => lane,
             Err(failure) => {
-                let Sought { job, running, .. } = offered.0;
+                let ActiveSentence { job, running, .. } = offered.0;
                 drop(running);
                 let error = device::failed(failure.clone());
-                (job.reply)(job.number, Event::Done(Err(error)));
+                (job.reply)(job.number, JobEvent::Done(Err(error)));
                 failure.raise();
             }
         };
@@ -218,7 +220,7 @@ impl<'p> Worker<'p> {
     fn lane(&self, options: SearchOptions) -> Lane<'p> {
         /// The average number of source positions of a row of a lane.
         const POSITIONS: usize = 256;
-        let setting = Setting {
+        let setting = SearchContext {
             contract: self.contract,
             options: options.all_candidates(),
             capacity: Capacity {
@@ -234,21 +236,21 @@ impl<'p> Worker<'p> {
     fn write(&mut self, writing: Writing, canceled: Canceled, running: Running<'p>) {
         let pipeline = self.pipeline;
         let Writing { number, asked: Continuation { prompt, options }, rules, reply } = writing;
-        let create = || Texts::new(pipeline.stepper(), rules);
+        let create = || TextDecoding::new(pipeline.stepper(), rules);
         let texts = match Failure::caught(|| self.texts.get_or_insert_with(create)) {
             Ok(texts) => texts,
             Err(failure) => {
                 drop(running);
                 let error = device::failed(failure.clone());
-                reply(number, Event::Done(Err(error)));
+                reply(number, JobEvent::Done(Err(error)));
                 failure.raise();
             }
         };
-        let growing = match Growing::new(pipeline, &prompt, &options) {
+        let growing = match PartialGeneration::new(pipeline, &prompt, &options) {
             Ok(growing) => growing,
             Err(error) => {
                 drop(running);
-                return reply(number, Event::Done(Err(error)));
+                return reply(number, JobEvent::Done(Err(error)));
             }
         };
         let written = Written { number, growing, failed: None, reply, canceled, running };
@@ -270,7 +272,7 @@ impl<'p> Worker<'p> {
                     && self.pipeline.failure().is_none()
                     && let Ok(text) = tokenizer.decode(tokens)
                 {
-                    (sought.job.reply)(sought.job.number, Event::Text(text));
+                    (sought.job.reply)(sought.job.number, JobEvent::Text(text));
                 }
             }
         }
@@ -310,7 +312,7 @@ impl<'p> Worker<'p> {
     }
 }
 
-impl Sought<'_> {
+impl ActiveSentence<'_> {
     fn finish(mut self, pipeline: &Pipeline, hypotheses: Vec<Hypothesis>) {
         let Translating { number, read, options, reply, .. } = self.job;
         let result = match pipeline.failure() {
@@ -323,7 +325,7 @@ impl Sought<'_> {
         }
         // The counts must be right before the client can ask for them.
         drop(self.running);
-        reply(number, Event::Done(result));
+        reply(number, JobEvent::Done(result));
     }
 }
 
@@ -331,7 +333,7 @@ impl Written<'_> {
     fn give(&mut self, piece: String) {
         self.running.tgt_tokens += 1;
         if !piece.is_empty() {
-            (self.reply)(self.number, Event::Text(piece));
+            (self.reply)(self.number, JobEvent::Text(piece));
         }
     }
 
@@ -343,8 +345,8 @@ impl Written<'_> {
         };
         drop(self.running);
         if !piece.is_empty() {
-            (self.reply)(self.number, Event::Text(piece));
+            (self.reply)(self.number, JobEvent::Text(piece));
         }
-        (self.reply)(self.number, Event::Done(generation));
+        (self.reply)(self.number, JobEvent::Done(generation));
     }
 }

@@ -6,7 +6,7 @@ use attentive_data::Example;
 use attentive_kernels::threads::Threads;
 
 use super::Tagged;
-use crate::source::Source;
+use crate::source::TokenizedLine;
 use crate::{Pipeline, Warning};
 
 /// The tokens of each of some words.
@@ -68,7 +68,7 @@ impl Pipeline {
     fn read_pieces(&self, line: usize, text: &str) -> Result<(Tagged, Vec<Words>)> {
         let tokenizer = self.tokenizers.src();
         let (mut tokens, mut parts): (Vec<String>, Vec<Words>) = Default::default();
-        let source = Source::whole(text, |text| {
+        let source = TokenizedLine::whole(text, |text| {
             tokens = text.split_whitespace().map(str::to_owned).collect();
             for words in tokens.chunks(self.config.model.max_len) {
                 parts.extend(divided(&tokenizer.encode_pieces(words)?, self.room()));

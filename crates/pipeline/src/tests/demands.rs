@@ -7,7 +7,7 @@ use super::*;
 fn request(src: &str, prefix: &str, phrases: &[&str]) -> Request {
     Request {
         src: src.into(),
-        demands: Arc::new(Demands {
+        demands: Arc::new(TranslationConstraints {
             prefix: Prefix::Text(prefix.into()),
             phrases: phrases.iter().map(|&phrase| phrase.into()).collect(),
         }),
@@ -106,9 +106,9 @@ fn a_prefix_of_tokens_is_taken_as_it_is() {
     let src = "the dog barks at two cats";
     let tokens = |tokens: &[&str]| Request {
         src: src.into(),
-        demands: Arc::new(Demands {
+        demands: Arc::new(TranslationConstraints {
             prefix: Prefix::Tokens(tokens.iter().map(|&token| token.into()).collect()),
-            ..Demands::default()
+            ..TranslationConstraints::default()
         }),
         place: None,
     };

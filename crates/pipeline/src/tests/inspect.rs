@@ -1,7 +1,7 @@
 //! Inspection of attention and predictions.
 
 use super::*;
-use crate::{Inspection, Target};
+use crate::{Inspection, InspectionTarget};
 
 #[test]
 fn the_number_of_weights_is_known_before_they_are_computed() {
@@ -9,12 +9,12 @@ fn the_number_of_weights_is_known_before_they_are_computed() {
     let classifier = of(Family::Classifier);
     let written = untrained_language_model(TokenizerKind::Bpe, Units::Lines);
     for (pipeline, target) in [
-        (untrained(), Target::Text("a dog over the field")),
-        (untrained(), Target::Own),
-        (&recurrent, Target::Text("a dog")),
-        (&blind, Target::Own),
-        (&classifier, Target::Own),
-        (&written, Target::Own),
+        (untrained(), InspectionTarget::Text("a dog over the field")),
+        (untrained(), InspectionTarget::Own),
+        (&recurrent, InspectionTarget::Text("a dog")),
+        (&blind, InspectionTarget::Own),
+        (&classifier, InspectionTarget::Own),
+        (&written, InspectionTarget::Own),
     ] {
         let shown = pipeline.show("a dog runs over", target).unwrap();
         let predicted = shown.weights(pipeline);
@@ -73,7 +73,7 @@ fn written(inspection: &Inspection) -> Vec<String> {
 }
 
 /// Checks the alternatives to `written` where the tokens `tokens` are all that can be written.
-fn check_alternatives(written: &Written, tokens: usize) {
+fn check_alternatives(written: &GeneratedToken, tokens: usize) {
     let alternatives = &written.alternatives;
     assert_eq!(alternatives.len(), 8.min(tokens - 1));
     assert!(alternatives.is_sorted_by(|a, b| a.probability >= b.probability));
@@ -123,7 +123,7 @@ fn language_models_have_alternatives() {
 }
 
 fn inspect_tokens(pipeline: &Pipeline, src: &str, tokens: &[String]) -> Result<Inspection> {
-    pipeline.show(src, Target::Tokens(tokens))?.inspect(pipeline)
+    pipeline.show(src, InspectionTarget::Tokens(tokens))?.inspect(pipeline)
 }
 
 #[test]

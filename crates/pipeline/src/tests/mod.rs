@@ -16,7 +16,7 @@ use attentive_decode::Strategy;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
-use super::source::Source;
+use super::source::TokenizedLine;
 use super::translate::{longest_first, workers};
 use super::*;
 
@@ -188,7 +188,7 @@ fn lines_that_cannot_be_read_literally_cause_a_warning() {
 #[test]
 fn a_source_is_limited_by_the_model() {
     let pipeline = untrained();
-    let read = |words: usize| Source::read(&"cats ".repeat(words), pipeline).unwrap();
+    let read = |words: usize| TokenizedLine::read(&"cats ".repeat(words), pipeline).unwrap();
     let eos = pipeline.tokenizers.src().special().eos;
     let (fits, cut) = (read(23), read(24));
     assert_eq!((fits.ids.len(), fits.ids.last()), (24, Some(&eos)));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use attentive_model::engine::profile::{Part, profiled};
+use attentive_model::engine::profile::{ProfileSection, profiled};
 
 use super::*;
 
@@ -30,18 +30,18 @@ fn a_profile_adds_up_and_changes_nothing() {
             let best = plain.iter().map(|one| one.hypotheses[0].tokens.len());
             assert_eq!(profile.counts.tgt_tokens, best.sum::<usize>());
             let mixing = match pipeline.config.model.family.family() {
-                Family::Transformer => Part::SelfAttention,
-                _ => Part::Cells,
+                Family::Transformer => ProfileSection::SelfAttention,
+                _ => ProfileSection::Cells,
             };
             let parts = [
-                Part::Tokenization,
-                Part::Encoder,
-                Part::Linear,
+                ProfileSection::Tokenization,
+                ProfileSection::Encoder,
+                ProfileSection::Linear,
                 mixing,
-                Part::DecoderRest,
-                Part::Projection,
-                Part::Search,
-                Part::Detokenization,
+                ProfileSection::DecoderRest,
+                ProfileSection::Projection,
+                ProfileSection::Search,
+                ProfileSection::Detokenization,
             ];
             for part in parts {
                 assert!(profile.time(part) > Duration::ZERO, "{part:?}");

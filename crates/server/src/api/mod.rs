@@ -22,9 +22,9 @@ use serde_json::json;
 use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::app::Shared;
-use super::documents::Finished;
-use super::problem::{Kind, Problem};
+use super::app::SharedApp;
+use super::documents::FinishedDocument;
+use super::problem::{Problem, ProblemKind};
 
 /// An API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,17 +81,17 @@ impl Api {
         response
     }
 
-    fn status(self, kind: Kind) -> StatusCode {
+    fn status(self, kind: ProblemKind) -> StatusCode {
         match (self, kind) {
-            (Self::LibreTranslate, Kind::NoKey | Kind::Invalid | Kind::NoModel)
-            | (Self::DeepL, Kind::Invalid | Kind::NoModel)
-            | (Self::OpenAi, Kind::Invalid) => StatusCode::BAD_REQUEST,
-            (Self::DeepL, Kind::NoKey) => StatusCode::FORBIDDEN,
-            (Self::DeepL, Kind::Quota) => {
+            (Self::LibreTranslate, ProblemKind::NoKey | ProblemKind::Invalid | ProblemKind::NoModel)
+            | (Self::DeepL, ProblemKind::Invalid | ProblemKind::NoModel)
+            | (Self::OpenAi, ProblemKind::Invalid) => StatusCode::BAD_REQUEST,
+            (Self::DeepL, ProblemKind::NoKey) => StatusCode::FORBIDDEN,
+            (Self::DeepL, ProblemKind::Quota) => {
                 // A status code that only DeepL uses.
                 StatusCode::from_u16(456).unwrap_or(StatusCode::BAD_REQUEST)
             }
-            (Self::OpenAi, Kind::WrongKey) => StatusCode::UNAUTHORIZED,
+            (Self::OpenAi, ProblemKind::WrongKey) => StatusCode::UNAUTHORIZED,
             _ => kind.status(),
         }
     }
@@ -168,7 +168,7 @@ fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
 }
 
 /// A translated file as an attachment under its own name.
-fn attached(file: &Finished) -> Response {
+fn attached(file: &FinishedDocument) -> Response {
     let name = form_urlencoded::byte_serialize(file.name.as_bytes()).collect::<String>().replace('+', "%20");
     let disposition = format!("attachment; filename*=UTF-8''{name}");
     let head = [(CONTENT_TYPE, file.format.media_type().to_owned()), (CONTENT_DISPOSITION, disposition)];
@@ -176,7 +176,7 @@ fn attached(file: &Finished) -> Response {
 }
 
 /// All paths, with their description.
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .merge(own::routes())
         .merge(libretranslate::routes())
@@ -207,7 +207,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Self, Problem> {
         let id = Path::from_request_parts(head, state).await;
         let id = id.map(|Path(id)| Self(id));
-        id.map_err(|_| Problem::new(Kind::Malformed, "the path is not UTF-8"))
+        id.map_err(|_| Problem::new(ProblemKind::Malformed, "the path is not UTF-8"))
     }
 }
 
@@ -308,13 +308,13 @@ mod tests {
     #[test]
     fn errors_have_the_status_of_their_api() {
         let status = |api: Api, kind| api.refuse(&Problem::new(kind, "no")).status().as_u16();
-        assert_eq!(status(Api::LibreTranslate, Kind::NoKey), 400);
-        assert_eq!(status(Api::LibreTranslate, Kind::WrongKey), 403);
-        assert_eq!(status(Api::DeepL, Kind::NoKey), 403);
-        assert_eq!(status(Api::DeepL, Kind::Quota), 456);
-        assert_eq!(status(Api::OpenAi, Kind::WrongKey), 401);
-        assert_eq!(status(Api::Own, Kind::Invalid), 422);
-        let busy = Api::Own.refuse(&Problem::new(Kind::Busy, "no"));
+        assert_eq!(status(Api::LibreTranslate, ProblemKind::NoKey), 400);
+        assert_eq!(status(Api::LibreTranslate, ProblemKind::WrongKey), 403);
+        assert_eq!(status(Api::DeepL, ProblemKind::NoKey), 403);
+        assert_eq!(status(Api::DeepL, ProblemKind::Quota), 456);
+        assert_eq!(status(Api::OpenAi, ProblemKind::WrongKey), 401);
+        assert_eq!(status(Api::Own, ProblemKind::Invalid), 422);
+        let busy = Api::Own.refuse(&Problem::new(ProblemKind::Busy, "no"));
         assert_eq!(busy.headers()[RETRY_AFTER], "1");
     }
 

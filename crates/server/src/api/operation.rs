@@ -10,11 +10,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{reply, with_status};
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::phase::Stage;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(live))
         .routes(routes!(ready))
@@ -34,7 +34,7 @@ async fn live() -> Response {
     responses((status = 200, description = "Requests are answered"),
         (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or \
                                       weights were overwritten")))]
-async fn ready(State(app): State<Shared>) -> Response {
+async fn ready(State(app): State<SharedApp>) -> Response {
     let (status, text) = readiness(app.phase.stage(), app.models.failure().is_some());
     with_status(status, &json!({"status": text}))
 }
@@ -54,13 +54,13 @@ fn readiness(stage: Stage, is_lost: bool) -> (StatusCode, &'static str) {
     responses((status = 200, description = "Requests are answered"),
         (status = 503, description = "Models are being loaded, the server is stopping, a GPU was lost, or \
                                       weights were overwritten")))]
-async fn health(app: State<Shared>) -> Response {
+async fn health(app: State<SharedApp>) -> Response {
     ready(app).await
 }
 
 /// Returns the metrics of the server in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "Operation", responses((status = 200, description = "Metrics")))]
-async fn metrics(State(app): State<Shared>) -> Response {
+async fn metrics(State(app): State<SharedApp>) -> Response {
     let models = app.models.all();
     let text = app.metrics.render(&app.phase, models.iter().map(|model| &**model));
     let headers = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
@@ -82,12 +82,12 @@ async fn console() -> Response {
 
 /// The response for an unknown path.
 pub(crate) async fn no_path() -> Problem {
-    Problem::new(Kind::NoPath, "there is no such path").hint("`/openapi.json` lists all paths")
+    Problem::new(ProblemKind::NoPath, "there is no such path").hint("`/openapi.json` lists all paths")
 }
 
 /// The response for an unsupported method.
 pub(crate) async fn no_method() -> Problem {
-    Problem::new(Kind::Method, "this path does not support the method")
+    Problem::new(ProblemKind::Method, "this path does not support the method")
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use attentive_pipeline::{Codes, Entries, Glossary, GlossaryFormat};
 
-use crate::desk::Stop;
-use crate::language::{Direction, Language};
-use crate::problem::{Kind, Problem};
-use crate::shares::Share;
+use crate::desk::StopFlag;
+use crate::language::{Language, TranslationDirection};
+use crate::problem::{Problem, ProblemKind};
+use crate::shares::ClientShare;
 
 /// The maximum number of entries of a dictionary.
 const MOST_ENTRIES: usize = 10_000;
@@ -18,20 +18,20 @@ const MOST_BYTES: usize = 1 << 20;
 /// Terms and their translations into another language.
 #[derive(Debug)]
 pub(crate) struct Dictionary {
-    pub(crate) direction: Direction,
+    pub(crate) direction: TranslationDirection,
     pub(crate) terms: Arc<Glossary>,
-    _memory: Share,
+    _memory: ClientShare,
 }
 
 /// A new dictionary as a client describes it.
 #[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) direction: Direction,
+pub(crate) struct NewDictionary {
+    pub(crate) direction: TranslationDirection,
     pub(crate) format: GlossaryFormat,
     pub(crate) entries: String,
 }
 
-impl Draft {
+impl NewDictionary {
     /// Reads the dictionary, which also has the entries of `earlier` for other terms. Its memory is counted
     /// in `memory` before it is allocated.
     ///
@@ -39,9 +39,9 @@ impl Draft {
     /// A [`Problem`] for entries that cannot be read, and too many entries.
     pub(super) fn read(
         &self,
-        memory: Share,
+        memory: ClientShare,
         earlier: Option<&Glossary>,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<Arc<Dictionary>, Problem> {
         self.check_size()?;
         let wrong = |problem| {
@@ -77,7 +77,10 @@ impl Draft {
     fn check_size(&self) -> Result<(), Problem> {
         if self.entries.len() > MOST_BYTES {
             let problem = format!("the entries have more than {MOST_BYTES} bytes");
-            return Err(Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) });
+            return Err(Problem {
+                field: Some("entries".into()),
+                ..Problem::new(ProblemKind::TooLarge, problem)
+            });
         }
         match Entries::of(&self.entries, self.format).count() {
             found if found > MOST_ENTRIES => Err(too_many(found)),
@@ -89,12 +92,14 @@ impl Draft {
 /// The problem that a glossary has no dictionary for these languages.
 pub(crate) fn no_dictionary(source: &Language, target: &Language) -> Problem {
     let problem = format!("the glossary has no dictionary for {source} to {target}");
-    Problem::new(Kind::NoGlossary, problem).hint("`GET /v3/glossaries` lists its dictionaries")
+    Problem::new(ProblemKind::NoGlossary, problem).hint("`GET /v3/glossaries` lists its dictionaries")
 }
 
 /// Refuses two dictionaries for the same languages.
-pub(super) fn check_distinct(drafts: &[Draft]) -> Result<(), Problem> {
-    for (number, Draft { direction: Direction { source, target }, .. }) in drafts.iter().enumerate() {
+pub(super) fn check_distinct(drafts: &[NewDictionary]) -> Result<(), Problem> {
+    for (number, NewDictionary { direction: TranslationDirection { source, target }, .. }) in
+        drafts.iter().enumerate()
+    {
         if drafts[..number].iter().any(|one| one.direction.is_between(source, target)) {
             let problem = format!("there are two dictionaries for {source} to {target}");
             return Err(Problem::field("dictionaries", problem));
@@ -105,11 +110,11 @@ pub(super) fn check_distinct(drafts: &[Draft]) -> Result<(), Problem> {
 
 fn too_many(found: usize) -> Problem {
     let problem = format!("there are {found} entries; a glossary may have at most {MOST_ENTRIES}");
-    Problem { field: Some("entries".into()), ..Problem::new(Kind::TooLarge, problem) }
+    Problem { field: Some("entries".into()), ..Problem::new(ProblemKind::TooLarge, problem) }
 }
 
 /// Refuses an entry of other languages.
-fn check_codes(codes: Codes, direction: &Direction) -> Result<(), String> {
+fn check_codes(codes: Codes, direction: &TranslationDirection) -> Result<(), String> {
     let Some([from, to]) = codes else { return Ok(()) };
     for (code, language) in [(from, &direction.source), (to, &direction.target)] {
         let known = code.parse::<Language>();
@@ -121,5 +126,5 @@ fn check_codes(codes: Codes, direction: &Direction) -> Result<(), String> {
 }
 
 pub(super) fn full(problem: impl Into<String>) -> Problem {
-    Problem::new(Kind::Quota, problem).hint("delete one that is not needed")
+    Problem::new(ProblemKind::Quota, problem).hint("delete one that is not needed")
 }

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use attentive_base::count::count;
 use attentive_pipeline::service::{Admission, Client};
 use attentive_pipeline::{
-    Entry, Glossary, Glossed, Pipeline, Place, TranslateOptions, Translation, Unplaced,
+    Glossary, GlossaryEntry, GlossedText, Pipeline, SentencePosition, TranslateOptions, Translation, Unplaced,
 };
 
 use crate::answers::{ENOUGH, compute, grouped};
-use crate::app::{Shared, Strings, at_most};
-use crate::desk::Stop;
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
+use crate::app::{SharedApp, Strings, at_most};
+use crate::desk::StopFlag;
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
 use crate::visit::Visit;
 
 /// The terms for the texts of a request.
 #[derive(Clone)]
 pub(crate) struct Terms {
     pub(crate) glossary: Arc<Glossary>,
-    pub(crate) app: Shared,
+    pub(crate) app: SharedApp,
     pub(crate) visit: Visit,
 }
 
@@ -31,7 +31,7 @@ impl Terms {
     /// A [`Problem`] for too many terms, and for one that cannot be read.
     pub(crate) fn given(
         terms: &BTreeMap<String, String>,
-        app: &Shared,
+        app: &SharedApp,
         visit: &Visit,
     ) -> Result<Option<Self>, Problem> {
         if terms.is_empty() {
@@ -43,7 +43,7 @@ impl Terms {
         app.admit_with::<&str>(visit, "terms", &[], &[strings])?;
         let mut glossary = Glossary::default();
         for (source, target) in terms {
-            let added = Entry::new(source, target).and_then(|entry| glossary.insert(entry));
+            let added = GlossaryEntry::new(source, target).and_then(|entry| glossary.insert(entry));
             added.map_err(|problem| Problem::field("terms", format!("the term `{source}` {problem}")))?;
         }
         Ok(Some(Self { glossary: Arc::new(glossary), app: Arc::clone(app), visit: visit.clone() }))
@@ -56,8 +56,8 @@ impl Terms {
     pub(crate) fn of<'a>(
         &self,
         sentences: impl Iterator<Item = &'a str>,
-        stop: &Stop,
-    ) -> Result<Vec<Glossed>, Problem> {
+        stop: &StopFlag,
+    ) -> Result<Vec<GlossedText>, Problem> {
         let Self { glossary, app, visit } = self;
         let limits = &app.config.limits;
         let (mut characters, mut known) = (0, HashSet::new());
@@ -71,7 +71,7 @@ impl Terms {
             if glossed.terms.len() > limits.phrases {
                 let (found, most) = (glossed.terms.len(), limits.phrases);
                 let problem = format!("a sentence contains {found} terms of the glossary; {}", at_most(most));
-                return Err(Problem::new(Kind::TooLarge, problem));
+                return Err(Problem::new(ProblemKind::TooLarge, problem));
             }
             // Sentences share the translations of their terms.
             let new = glossed.terms.iter().filter(|term| known.insert(Arc::as_ptr(&term.target)));
@@ -80,7 +80,7 @@ impl Terms {
             if characters > limits.characters {
                 let most = count(limits.characters, "character");
                 let problem = format!("the terms of the glossary in the texts have more than {most}");
-                return Err(Problem::new(Kind::TooLarge, problem).hint("send fewer texts at once"));
+                return Err(Problem::new(ProblemKind::TooLarge, problem).hint("send fewer texts at once"));
             }
             visit.carried.grow(more + glossed.text.chars().count())?;
             found.push(glossed);
@@ -94,9 +94,9 @@ impl Terms {
 /// # Errors
 /// A [`Problem`] if the model fails.
 pub(crate) async fn placed(
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
-    glossed: Vec<Glossed>,
+    glossed: Vec<GlossedText>,
     found: Vec<Translation>,
     options: TranslateOptions,
 ) -> Result<Vec<Translation>, Problem> {
@@ -106,13 +106,13 @@ pub(crate) async fn placed(
     if glossed.iter().all(|one| one.terms.is_empty()) {
         return Ok(found);
     }
-    let positions = |(glossed, found): &(Glossed, Translation)| {
+    let positions = |(glossed, found): &(GlossedText, Translation)| {
         let lens = found.hypotheses.iter().map(|one| one.tokens.len());
         TIMES * glossed.terms.len() * lens.sum::<usize>()
     };
-    let place = move |pipeline: &Pipeline, group: Vec<(Glossed, Translation)>| {
-        let (glossed, mut found): (Vec<Glossed>, Vec<Translation>) = group.into_iter().unzip();
-        let place = Place { line: 1, sentence: 0 };
+    let place = move |pipeline: &Pipeline, group: Vec<(GlossedText, Translation)>| {
+        let (glossed, mut found): (Vec<GlossedText>, Vec<Translation>) = group.into_iter().unzip();
+        let place = SentencePosition { line: 1, sentence: 0 };
         let unplaced: Vec<_> = glossed.iter().map(|glossed| Unplaced { glossed, place }).collect();
         pipeline.place_terms(&unplaced, &mut found, &options)?;
         Ok(found)

@@ -4,20 +4,20 @@ use attentive_pipeline::GlossaryFormat;
 
 use super::*;
 
-fn draft(entries: &str) -> Draft {
+fn draft(entries: &str) -> NewDictionary {
     of_languages("en-de", entries)
 }
 
-fn of_languages(name: &str, entries: &str) -> Draft {
-    Draft {
-        direction: Direction::of_name(name).unwrap(),
+fn of_languages(name: &str, entries: &str) -> NewDictionary {
+    NewDictionary {
+        direction: TranslationDirection::of_name(name).unwrap(),
         format: GlossaryFormat::Tsv,
         entries: entries.into(),
     }
 }
 
 fn added(glossaries: &Glossaries, owner: u64, entries: &str) -> Result<Arc<StoredGlossary>, Problem> {
-    glossaries.add(Client(owner), "terms".into(), vec![draft(entries)], &Stop::default())
+    glossaries.add(Client(owner), "terms".into(), vec![draft(entries)], &StopFlag::default())
 }
 
 /// The terms of the only dictionary.
@@ -29,7 +29,7 @@ fn terms(glossary: &StoredGlossary) -> Vec<(&str, &str)> {
 #[test]
 fn dictionaries_are_merged_replaced_and_removed() {
     let glossaries = Glossaries::new();
-    let (owner, stop) = (Client(1), Stop::default());
+    let (owner, stop) = (Client(1), StopFlag::default());
     let id = added(&glossaries, 1, "a\tb\nc\td").unwrap().id.clone();
     let more = [draft("c\te\nf\tg"), of_languages("de-en", "x\ty")];
     let changed = glossaries.change(owner, &id, Some("other"), &more, &stop).unwrap();
@@ -42,7 +42,7 @@ fn dictionaries_are_merged_replaced_and_removed() {
     assert_eq!(replaced.dictionary(&en, &de).unwrap().terms.entries().len(), 1);
     glossaries.remove_dictionary(owner, &id, &en, &de).unwrap();
     let gone = glossaries.remove_dictionary(owner, &id, &en, &de).unwrap_err();
-    assert_eq!(gone.kind, Kind::NoGlossary);
+    assert_eq!(gone.kind, ProblemKind::NoGlossary);
     assert_eq!(glossaries.get(owner, &id).unwrap().dictionaries.len(), 1);
     let twice = vec![draft("a\tb"), draft("a\tb")];
     assert!(glossaries.change(owner, &id, None, &twice, &stop).is_err());
@@ -51,7 +51,7 @@ fn dictionaries_are_merged_replaced_and_removed() {
 
 #[test]
 fn mistakes_are_named() {
-    let of_csv = |entries: &str| Draft { format: GlossaryFormat::Csv, ..draft(entries) };
+    let of_csv = |entries: &str| NewDictionary { format: GlossaryFormat::Csv, ..draft(entries) };
     for (draft, expected) in [
         (draft(""), "argument: entries"),
         (draft("\n \n"), "argument: entries"),
@@ -59,7 +59,7 @@ fn mistakes_are_named() {
         (of_csv("a,b,en,fr"), "line 1 is of another language than the glossary: `fr`"),
         (draft("a"), "provided: line 1 has 0 tabs"),
     ] {
-        let found = Glossaries::new().add(Client(1), "terms".into(), vec![draft], &Stop::default());
+        let found = Glossaries::new().add(Client(1), "terms".into(), vec![draft], &StopFlag::default());
         let problem = found.unwrap_err().message;
         assert!(problem.contains(expected), "{problem}");
     }
@@ -83,15 +83,15 @@ fn glossaries_belong_to_their_owners_and_are_bounded() {
     let glossaries = Glossaries::new();
     let add = |owner, text: &str| added(&glossaries, owner, text);
     let first = add(1, "a\tb").unwrap();
-    assert_eq!(add(2, "a\tb\na\tc").unwrap_err().kind, Kind::Invalid);
+    assert_eq!(add(2, "a\tb\na\tc").unwrap_err().kind, ProblemKind::Invalid);
     assert!(glossaries.of(Client(2)).is_empty());
     let get = |owner| glossaries.get(Client(owner), &first.id);
-    assert_eq!(get(2).unwrap_err().kind, Kind::NoGlossary);
+    assert_eq!(get(2).unwrap_err().kind, ProblemKind::NoGlossary);
     assert_eq!(terms(&get(1).unwrap()), [("a", "b")]);
     for _ in 1..MOST[1] {
         add(1, "a\tb").unwrap();
     }
-    assert_eq!(add(1, "a\tb").unwrap_err().kind, Kind::Quota);
+    assert_eq!(add(1, "a\tb").unwrap_err().kind, ProblemKind::Quota);
     add(2, "a\tb").unwrap();
     assert!(glossaries.remove(Client(2), &first.id).is_err());
     glossaries.remove(Client(1), &first.id).unwrap();
@@ -114,7 +114,7 @@ fn glossaries_of_revoked_keys_are_released() {
         assert_eq!(glossaries.of(Client(owner)).len(), 5 + usize::from(owner == 1));
     }
     assert!(glossaries.of(Client(1)).is_empty());
-    assert_eq!(add(1).unwrap_err().kind, Kind::WrongKey);
+    assert_eq!(add(1).unwrap_err().kind, ProblemKind::WrongKey);
     // A request that uses one goes on.
     assert_eq!(terms(&used), [("a", "b")]);
     drop(used);
@@ -129,7 +129,7 @@ fn memory_is_bounded_and_comes_back() {
     let add = || added(&glossaries, 1, &large);
     let added: Vec<_> = std::iter::from_fn(|| add().ok()).collect();
     assert!((5..MOST[1]).contains(&added.len()), "{}", added.len());
-    assert_eq!(add().unwrap_err().kind, Kind::Quota);
+    assert_eq!(add().unwrap_err().kind, ProblemKind::Quota);
     let id = added[0].id.clone();
     drop(added);
     glossaries.remove(Client(1), &id).unwrap();

@@ -8,13 +8,13 @@ const BOUNDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     Counter,
     Gauge,
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -25,7 +25,7 @@ impl Kind {
 }
 
 /// The names and values of the labels of a sample.
-pub(super) type Labels<'a> = &'a [(&'static str, &'a str)];
+pub(super) type MetricLabels<'a> = &'a [(&'static str, &'a str)];
 
 /// Metrics as text.
 #[derive(Default)]
@@ -33,14 +33,14 @@ pub(super) struct Exposition(String);
 
 impl Exposition {
     /// Begins the metric `name`, whose samples follow.
-    pub(super) fn metric(&mut self, kind: Kind, name: &'static str, help: &str) -> Samples<'_> {
+    pub(super) fn metric(&mut self, kind: MetricKind, name: &'static str, help: &str) -> Samples<'_> {
         let text = &mut self.0;
         *text += &format!("# HELP {name} {help}\n# TYPE {name} {}\n", kind.name());
         Samples { text, name }
     }
 
     /// Adds a metric that has one sample, without labels.
-    pub(super) fn single(&mut self, kind: Kind, name: &'static str, help: &str, value: u64) {
+    pub(super) fn single(&mut self, kind: MetricKind, name: &'static str, help: &str, value: u64) {
         self.metric(kind, name, help).add(&[], value);
     }
 
@@ -57,12 +57,12 @@ pub(super) struct Samples<'a> {
 
 impl Samples<'_> {
     /// Adds a sample.
-    pub(super) fn add(&mut self, labels: Labels<'_>, value: u64) {
+    pub(super) fn add(&mut self, labels: MetricLabels<'_>, value: u64) {
         self.line("", labels, value);
     }
 
     /// Adds the samples of a histogram.
-    pub(super) fn add_histogram(&mut self, labels: Labels<'_>, histogram: &Histogram) {
+    pub(super) fn add_histogram(&mut self, labels: MetricLabels<'_>, histogram: &Histogram) {
         let mut up_to = 0;
         let bounds = BOUNDS.iter().map(f64::to_string);
         for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(&histogram.buckets) {
@@ -74,7 +74,7 @@ impl Samples<'_> {
         self.line("_count", labels, up_to);
     }
 
-    fn line(&mut self, suffix: &str, labels: Labels<'_>, value: impl Display) {
+    fn line(&mut self, suffix: &str, labels: MetricLabels<'_>, value: impl Display) {
         let labels = fmt::from_fn(|f| {
             for (number, (name, value)) in labels.iter().enumerate() {
                 let before = if number == 0 { '{' } else { ',' };
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut text = Exposition::default();
-        text.metric(Kind::Gauge, "jobs", "Jobs.").add(&[("model", "a\\\"\nb"), ("side", "src")], 7);
+        text.metric(MetricKind::Gauge, "jobs", "Jobs.").add(&[("model", "a\\\"\nb"), ("side", "src")], 7);
         let expected = "# HELP jobs Jobs.\n# TYPE jobs gauge\njobs{model=\"a\\\\\\\"\\nb\",side=\"src\"} 7\n";
         assert_eq!(text.into_text(), expected);
     }
@@ -134,7 +134,7 @@ mod tests {
             histogram.record(Duration::from_millis(milliseconds));
         }
         let mut text = Exposition::default();
-        text.metric(Kind::Histogram, "took", "Time.").add_histogram(&[("api", "own")], &histogram);
+        text.metric(MetricKind::Histogram, "took", "Time.").add_histogram(&[("api", "own")], &histogram);
         let text = text.into_text();
         for line in [
             "# TYPE took histogram",

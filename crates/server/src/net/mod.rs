@@ -24,15 +24,15 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use self::linger::{Lingering, Turns};
-use self::progress::Progress;
+use self::progress::ConnectionProgress;
 use self::reserve::Reserve;
 use self::stall::Stalling;
 use super::api::Api;
-use super::app::Shared;
+use super::app::SharedApp;
 use super::auth::Peers;
 use super::phase::Stage;
-use super::problem::{Kind, Problem};
-use super::shares::{Share, Shares};
+use super::problem::{Problem, ProblemKind};
+use super::shares::{ClientShare, Shares};
 use super::visit::Peer;
 
 /// The maximum number of bytes of a request's head.
@@ -45,7 +45,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const HASTE: Duration = Duration::from_secs(1);
 
 /// Answers the connections of `listener` until the server drains, and then ends them in an orderly way.
-pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
+pub(super) async fn serve(app: SharedApp, router: Router, listener: TcpListener) {
     let peers = Peers::default();
     let limits = &app.config.limits;
     let places = Shares::new(limits.connections, limits.share_of_connections());
@@ -92,7 +92,7 @@ pub(super) async fn serve(app: Shared, router: Router, listener: TcpListener) {
 /// see another end.
 fn encoded() -> Response {
     let problem = "the only `Transfer-Encoding` of a request may be `chunked`";
-    let mut response = Api::Operation.refuse(&Problem::new(Kind::Malformed, problem));
+    let mut response = Api::Operation.refuse(&Problem::new(ProblemKind::Malformed, problem));
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
     response
@@ -108,7 +108,7 @@ fn is_chunked_at_most(headers: &HeaderMap) -> bool {
 }
 
 /// The response to a request on a connection beyond the limit.
-fn crowded(app: &Shared, api: Api) -> Response {
+fn crowded(app: &SharedApp, api: Api) -> Response {
     app.metrics.refused_connection();
     let mut response = api.refuse(&Problem::crowded());
     api.decorate(response.headers_mut());
@@ -117,12 +117,12 @@ fn crowded(app: &Shared, api: Api) -> Response {
 
 /// A connection.
 struct Line {
-    app: Shared,
+    app: SharedApp,
     router: Router,
     peer: Peer,
     /// The place among the allowed connections. A connection beyond the limit has none: it accepts one
     /// request, for monitoring only.
-    place: Option<Share>,
+    place: Option<ClientShare>,
     /// Limits how many unused bodies are read.
     turns: Turns,
 }
@@ -136,7 +136,7 @@ impl Line {
         // Small answers should not be delayed; if the system does not support this, they may be.
         let _ = stream.set_nodelay(true);
         let _open = Open::count(&self.app);
-        let (stream, progress) = (Arc::new(stream), Progress::default());
+        let (stream, progress) = (Arc::new(stream), ConnectionProgress::default());
         let stalling = Stalling::new(Arc::clone(&stream), limits.stall_timeout);
         let io = TokioIo::new(stalling);
         let begun = progress.clone();
@@ -199,10 +199,10 @@ impl Line {
 }
 
 /// Counts an open connection in the metrics.
-struct Open<'a>(&'a Shared);
+struct Open<'a>(&'a SharedApp);
 
 impl<'a> Open<'a> {
-    fn count(app: &'a Shared) -> Self {
+    fn count(app: &'a SharedApp) -> Self {
         app.metrics.opened_connection();
         Self(app)
     }

@@ -19,7 +19,7 @@ const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The requests of a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Progress(Arc<State>);
+pub(super) struct ConnectionProgress(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -31,7 +31,7 @@ struct State {
     asked: Notify,
 }
 
-impl Progress {
+impl ConnectionProgress {
     /// A request begins.
     pub(super) fn asked(&self, version: Version) {
         self.0.unanswered.fetch_add(1, Relaxed);

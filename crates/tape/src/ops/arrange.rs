@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use attentive_device::{Columns as Part, current};
+use attentive_device::{MatrixColumns as Part, current};
 
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
 use crate::{Buffer, Value};
 
 /// Matrices with equal numbers of rows, side by side: `[rows, Σ columns]`.
@@ -96,18 +96,18 @@ impl Kernel for Join {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
         for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
             copy((part, range.len(), 0..range.len()), (&mut out, width, range));
         }
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> JoinOperands<Option<Buffer>> {
         let width = self.widths.iter().sum();
-        let part = |(range, operand): (Range<usize>, Operand)| {
+        let part = |(range, operand): (Range<usize>, OperandInfo)| {
             operand.is_wanted.then(|| {
                 let (mut part, count) = (operand.buffer(), range.len());
                 copy((&context.grad, width, range), (&mut part, count, 0..count));
@@ -144,13 +144,13 @@ impl Kernel for Columns {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let rows = inputs.x.len().checked_div(self.width).unwrap_or(0);
         let mut out = Buffer::take(rows * self.count());
         for [range, result] in self.pairs() {
             copy((inputs.x, self.width, range), (&mut out, self.count(), result));
         }
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
@@ -182,10 +182,10 @@ impl Kernel for TransposedRows {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(self.d * self.rows.len());
         current().select_transposed(self.d, inputs.x, &self.rows, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {

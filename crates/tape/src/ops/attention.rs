@@ -1,15 +1,15 @@
 //! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
 
-use attentive_device::{AttentionInputs, Operands, current};
+use attentive_device::{AttentionInputs, QkvOperands, current};
 use attentive_kernels::attention::Scores as KernelScores;
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::{Buffer, Dropout, Lengths, Value};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::{Buffer, DropoutCall, Lengths, Value};
 
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
 #[derive(Clone, Debug)]
-pub enum Attended {
+pub enum QkvSource {
     /// Self-attention: concatenated queries, keys and values,
     /// `[batch · len, (n_heads + 2 · n_kv_heads) · d_head]`.
     Itself(Value),
@@ -23,7 +23,7 @@ pub enum Attended {
 }
 
 /// The scores of attention, with a bias `[n_heads, tgt_len · src_len]`.
-pub type Scores = KernelScores<Value>;
+pub type TapeScores = KernelScores<Value>;
 
 /// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///
@@ -35,10 +35,10 @@ pub type Scores = KernelScores<Value>;
 /// - result: `[batch · tgt_len, n_heads · d_head]`
 pub fn attention(
     shape: AttentionShape,
-    attended: Attended,
+    attended: QkvSource,
     lengths: Option<&Lengths>,
-    scores: &Scores,
-    dropout: Option<Dropout>,
+    scores: &TapeScores,
+    dropout: Option<DropoutCall>,
 ) -> Value {
     let kernel = Attention {
         shape,
@@ -48,8 +48,8 @@ pub fn attention(
         dropout,
     };
     let (first, keys_values) = match attended {
-        Attended::Itself(joined) => (joined, None),
-        Attended::Other { queries, keys_values } => (queries, Some(keys_values)),
+        QkvSource::Itself(joined) => (joined, None),
+        QkvSource::Other { queries, keys_values } => (queries, Some(keys_values)),
     };
     let operands = AttentionOperands { first, keys_values, bias: scores.bias.clone() };
     let rows = shape.batch * shape.tgt_len;
@@ -70,15 +70,15 @@ struct Attention {
     lengths: Option<Lengths>,
     scale: f32,
     causality: Causality,
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
 }
 
 impl Attention {
     fn inputs<'a>(&'a self, inputs: AttentionOperands<&'a Buffer>) -> AttentionInputs<'a, &'a Buffer> {
         AttentionInputs {
             operands: match inputs.keys_values {
-                None => Operands::Joined(inputs.first),
-                Some(keys_values) => Operands::Apart { queries: inputs.first, keys_values },
+                None => QkvOperands::Joined(inputs.first),
+                Some(keys_values) => QkvOperands::Apart { queries: inputs.first, keys_values },
             },
             lengths: self.lengths.as_ref(),
             scores: KernelScores { scale: self.scale, causality: self.causality, bias: inputs.bias },
@@ -93,7 +93,7 @@ impl Kernel for Attention {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self, operands: AttentionOperands<Operand>) -> AttentionOperands<bool> {
+    fn keeps(&self, operands: AttentionOperands<OperandInfo>) -> AttentionOperands<bool> {
         operands.map(|_| true)
     }
 
@@ -105,20 +105,20 @@ impl Kernel for Attention {
         [2.0 * product, 5.0 * product]
     }
 
-    fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let AttentionShape { batch, tgt_len, .. } = self.shape;
         let mut out = Buffer::take(batch * tgt_len * self.shape.query_width());
         current().attention(self.shape, self.inputs(inputs), &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Buffer>> {
         let AttentionOperands { first, keys_values, bias } = context.operands;
-        let (mut first, mut keys_values) = (first.buffer(), keys_values.map(Operand::buffer));
-        let mut bias = bias.map(Operand::room);
+        let (mut first, mut keys_values) = (first.buffer(), keys_values.map(OperandInfo::buffer));
+        let mut bias = bias.map(OperandInfo::room);
         let targets = match &mut keys_values {
-            None => Operands::Joined(&mut first),
-            Some(keys_values) => Operands::Apart { queries: &mut first, keys_values },
+            None => QkvOperands::Joined(&mut first),
+            Some(keys_values) => QkvOperands::Apart { queries: &mut first, keys_values },
         };
         let inputs = self.inputs(context.inputs);
         let to_bias = bias.as_mut().and_then(Option::as_mut);

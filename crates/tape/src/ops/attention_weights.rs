@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use attentive_kernels::attention::{AttentionShape, Causality};
 use attentive_kernels::threads::Threads;
 
-use super::{Attended, AttentiveRecurrence, Scores};
+use super::{AttentiveRecurrence, QkvSource, TapeScores};
 use crate::{Lengths, Value};
 
 /// The weight of each key for each query.
@@ -41,14 +41,14 @@ impl AttentionWeights {
 /// - `lengths`: lengths of the keys, `batch` rows of width `src_len`
 pub fn attention_weights(
     shape: AttentionShape,
-    attended: &Attended,
+    attended: &QkvSource,
     lengths: Option<&Lengths>,
-    scores: &Scores,
+    scores: &TapeScores,
 ) -> AttentionWeights {
     let AttentionShape { batch, n_heads, n_kv_heads, tgt_len, src_len, d_head } = shape;
     let (queries, keys, first_key) = match attended {
-        Attended::Itself(all) => (all, all, shape.query_width()),
-        Attended::Other { queries, keys_values } => (queries, keys_values, 0),
+        QkvSource::Itself(all) => (all, all, shape.query_width()),
+        QkvSource::Other { queries, keys_values } => (queries, keys_values, 0),
     };
     let (queries, keys) = (Rows::of(queries), Rows::of(keys));
     let bias = scores.bias.as_ref().map(Value::values);

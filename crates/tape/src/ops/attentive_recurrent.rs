@@ -5,15 +5,15 @@ use attentive_device::{
     AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, current,
 };
 
-use super::{CellKind, Direction, Recurrence};
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use super::{CellKind, Direction, TapeRecurrence};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
 use crate::{Buffer, Float, Lengths, Value};
 
 /// Parameters and context of the state update.
 #[derive(Clone, Debug)]
 pub struct AttentiveRecurrence {
     /// The recurrence of the layer itself.
-    pub state: Recurrence,
+    pub state: TapeRecurrence,
     /// `[d_key, d]`: projects the previous state to the query q.
     pub query: Value,
     /// `[1, d_key]`: v of the score vᵀ tanh(q + key).
@@ -138,7 +138,7 @@ impl Kernel for AttentiveRecurrent {
     type Saved = Saved;
     type Side = ();
 
-    fn keeps(&self, operands: AttentiveOperands<Operand>) -> AttentiveOperands<bool> {
+    fn keeps(&self, operands: AttentiveOperands<OperandInfo>) -> AttentiveOperands<bool> {
         AttentiveOperands { projected: false, ..operands.map(|_| true) }
     }
 
@@ -154,7 +154,7 @@ impl Kernel for AttentiveRecurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: AttentiveOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: AttentiveOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
         let call = self.call();
         let mut out = Buffer::take(self.rows() * call.out_cols());
         let mut saved = mode.map(|_| Saved {
@@ -165,14 +165,14 @@ impl Kernel for AttentiveRecurrent {
         let projected = inputs.projected;
         let inputs = self.inputs(&inputs);
         current().attentive_recurrent(call, inputs, projected, &mut out, kept);
-        Output::new(out, saved.unwrap_or_default())
+        KernelOutput::new(out, saved.unwrap_or_default())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Buffer>> {
         let operands = context.operands;
         let [mut projected, mut keys, mut values, mut score] =
-            [operands.projected, operands.keys, operands.values, operands.score].map(Operand::buffer);
-        let mut gradients = operands.map(Operand::room);
+            [operands.projected, operands.keys, operands.values, operands.score].map(OperandInfo::buffer);
+        let mut gradients = operands.map(OperandInfo::room);
         let targets = AttentiveRecurrentGradients {
             recurrence: RecurrentGradients {
                 projected: &mut projected,

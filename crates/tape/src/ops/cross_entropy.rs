@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use attentive_device::{LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
 
-use super::Map;
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply_with_side};
+use super::AffineMap;
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply_with_side};
 use crate::{Buffer, Float, Value};
 
 /// Result of [`cross_entropy`].
@@ -37,7 +37,7 @@ impl CrossEntropy {
 /// - `targets`: `rows` class numbers below `vocab`, or `IGNORE`
 pub fn cross_entropy(
     x: Value,
-    projection: Map,
+    projection: AffineMap,
     targets: &[u32],
     label_smoothing: f64,
     precision: Float,
@@ -81,9 +81,9 @@ impl Kernel for CrossEntropyKernel {
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
     }
 
-    fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
         let ProjectionOperands { x, weight, bias } = inputs;
-        let mut saved = mode.map(|operands| operands.map(Operand::room));
+        let mut saved = mode.map(|operands| operands.map(OperandInfo::room));
         let gradients = match &mut saved {
             Some(saved) => ProjectionGradients {
                 x: saved.x.as_mut(),
@@ -101,7 +101,7 @@ impl Kernel for CrossEntropyKernel {
         };
         let mut loss = Buffer::take(1);
         let losses = current().cross_entropy(self.shape, inputs, gradients, &mut loss);
-        Output { values: loss, saved, side: losses }
+        KernelOutput { values: loss, saved, side: losses }
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Buffer>> {

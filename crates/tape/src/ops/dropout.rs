@@ -1,15 +1,15 @@
 //! Dropout and residual sum.
 
-use attentive_device::{Dropout, current};
+use attentive_device::{DropoutCall, current};
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Value};
 
 /// `residual + dropout(x)`, element-wise, for matrices of equal shape.
 ///
 /// The mask is a function of (seed, micro-batch, site, element), so the backward pass recomputes it instead
 /// of storing it.
-pub fn dropout_add(x: Value, residual: Option<Value>, dropout: Option<Dropout>) -> Value {
+pub fn dropout_add(x: Value, residual: Option<Value>, dropout: Option<DropoutCall>) -> Value {
     if residual.is_none() && dropout.is_none() {
         return x;
     }
@@ -29,7 +29,7 @@ operands! {
     }
 }
 
-struct DropoutAdd(Option<Dropout>);
+struct DropoutAdd(Option<DropoutCall>);
 
 impl Kernel for DropoutAdd {
     const NAME: &'static str = "dropout";
@@ -37,11 +37,11 @@ impl Kernel for DropoutAdd {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let DropoutOperands { x, residual } = inputs;
         let mut out = Buffer::take(x.len());
         current().dropout_add(x, residual, self.0, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Buffer>> {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use attentive_device::{PositionRows as KernelRows, current};
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
-use crate::{Buffer, Dropout, Value};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::{Buffer, DropoutCall, Value};
 
 /// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
 #[derive(Clone, Debug)]
-pub struct PositionRows {
+pub struct TapePositionRows {
     /// The whole table.
     pub table: Arc<Vec<f32>>,
     /// Tokens per sequence.
     pub len: usize,
 }
 
-impl PositionRows {
+impl TapePositionRows {
     fn kernel(&self) -> KernelRows<'_> {
         KernelRows { table: &self.table, len: self.len }
     }
@@ -32,8 +32,8 @@ pub fn embedding(
     ids: &[u32],
     table: Value,
     scale: f64,
-    positions: Option<PositionRows>,
-    dropout: Option<Dropout>,
+    positions: Option<TapePositionRows>,
+    dropout: Option<DropoutCall>,
 ) -> Value {
     let [_, d] = table.shape();
     let kernel = Embedding { ids: ids.into(), d, scale: scale as f32, positions, dropout };
@@ -51,8 +51,8 @@ struct Embedding {
     ids: Arc<[u32]>,
     d: usize,
     scale: f32,
-    positions: Option<PositionRows>,
-    dropout: Option<Dropout>,
+    positions: Option<TapePositionRows>,
+    dropout: Option<DropoutCall>,
 }
 
 impl Kernel for Embedding {
@@ -61,15 +61,15 @@ impl Kernel for Embedding {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: EmbeddingOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: EmbeddingOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let table = inputs.table;
         let mut out = Buffer::take(self.ids.len() * self.d);
-        let positions = self.positions.as_ref().map(PositionRows::kernel);
+        let positions = self.positions.as_ref().map(TapePositionRows::kernel);
         current().embedding(&self.ids, table, self.d, self.scale, positions, &mut out);
         if let Some(dropout) = self.dropout {
             current().dropout(dropout, &mut out);
         }
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {

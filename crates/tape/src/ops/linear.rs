@@ -5,8 +5,8 @@ use std::iter::repeat;
 use attentive_device::{Affine, AffineGradients, LinearCall, LinearKept, current};
 use attentive_kernels::gemm::Activation;
 
-use super::{Epilogue, Map};
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use super::{AffineMap, TapeEpilogue};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
 use crate::{Buffer, Value};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
@@ -16,7 +16,7 @@ use crate::{Buffer, Value};
 /// - `maps`: at most three layers with weights of the same shape; layers without a bias follow those that
 ///   have one
 /// - result: `[rows, maps.len() · d_out]`
-pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
+pub fn linear(x: Value, maps: Vec<AffineMap>, epilogue: TapeEpilogue) -> Value {
     assert!(
         epilogue.dropout.is_none() || epilogue.activation == Activation::Relu,
         "linear: dropout follows ReLU, since the backward pass recovers the mask from the zeros of the output"
@@ -41,7 +41,7 @@ pub fn linear(x: Value, maps: Vec<Map>, epilogue: Epilogue) -> Value {
     };
     let width = maps.len() * d_out;
     let mut operands = LinearOperands { x, weights: Vec::new(), biases: Vec::new() };
-    for Map { weight, bias } in maps {
+    for AffineMap { weight, bias } in maps {
         operands.weights.push(weight);
         operands.biases.extend(bias);
     }
@@ -68,7 +68,7 @@ impl Kernel for Linear {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self, operands: LinearOperands<Operand>) -> LinearOperands<bool> {
+    fn keeps(&self, operands: LinearOperands<OperandInfo>) -> LinearOperands<bool> {
         LinearOperands {
             x: operands.weights.iter().any(|weight| weight.is_wanted),
             weights: vec![operands.x.is_wanted; operands.weights.len()],
@@ -86,18 +86,18 @@ impl Kernel for Linear {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let LinearCall { rows, d_out, .. } = self.call;
         let mut out = Buffer::take(rows * self.maps * d_out);
         let biases = inputs.biases.into_iter().map(Some).chain(repeat(None));
         let maps = inputs.weights.into_iter().zip(biases);
         let maps: Vec<_> = maps.map(|(weight, bias)| Affine { weight, bias }).collect();
         current().linear(self.call, inputs.x, &maps, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, mut context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {
-        let mut gradients = context.operands.map(Operand::room);
+        let mut gradients = context.operands.map(OperandInfo::room);
         let mut biases = gradients.biases.iter_mut();
         let maps = gradients
             .weights

@@ -2,7 +2,7 @@
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Lengths, Value};
 
 /// The mean over the real positions of each sequence; zero for an empty one.
@@ -36,10 +36,10 @@ impl Kernel for Mean {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(self.lengths.rows() * self.d);
         current().mean_rows(&self.lengths, self.d, inputs.x, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> MeanOperands<Option<Buffer>> {

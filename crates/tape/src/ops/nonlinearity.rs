@@ -3,7 +3,7 @@
 pub use attentive_device::ActivationKind;
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
 use crate::{Buffer, Value};
 
 /// f(`x`), element by element.
@@ -43,14 +43,14 @@ impl Kernel for Function {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self, operands: FunctionOperands<Operand>) -> FunctionOperands<bool> {
+    fn keeps(&self, operands: FunctionOperands<OperandInfo>) -> FunctionOperands<bool> {
         operands.map(|_| true)
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(inputs.x.len());
         current().nonlinear(self.0, inputs.x, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
@@ -72,14 +72,14 @@ impl Kernel for Gate {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self, operands: FunctionOperands<Operand>) -> FunctionOperands<bool> {
+    fn keeps(&self, operands: FunctionOperands<OperandInfo>) -> FunctionOperands<bool> {
         operands.map(|_| true)
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(inputs.x.len() / 2);
         current().gated(self.f, self.d, inputs.x, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
@@ -102,10 +102,10 @@ impl Kernel for Tanh {
         true
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(inputs.x.len());
         current().tanh(inputs.x, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {

@@ -4,8 +4,8 @@
 use attentive_device::{NormCall, NormGradients, ResidualNormCall, current};
 use attentive_kernels::norm::NormKind;
 
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
-use crate::{Buffer, Dropout, Value};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::{Buffer, DropoutCall, Value};
 
 /// Normalizes every row; see [`NormKind`] for the three formulas.
 ///
@@ -25,7 +25,7 @@ pub fn norm(kind: NormKind, x: Value, gain: Value, bias: Option<Value>, epsilon:
 pub fn residual_norm(
     kind: NormKind,
     [x, y]: [Value; 2],
-    dropout: Option<Dropout>,
+    dropout: Option<DropoutCall>,
     gain: Value,
     bias: Option<Value>,
     epsilon: f64,
@@ -56,15 +56,15 @@ impl Kernel for NormKernel {
     type Saved = ();
     type Side = ();
 
-    fn keeps(&self, operands: NormOperands<Operand>) -> NormOperands<bool> {
+    fn keeps(&self, operands: NormOperands<OperandInfo>) -> NormOperands<bool> {
         NormOperands { x: true, gain: true, bias: operands.bias.map(|_| false) }
     }
 
-    fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let NormOperands { x, gain, bias } = inputs;
         let mut out = Buffer::take(x.len());
         current().norm(self.0, x, gain, bias, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> NormOperands<Option<Buffer>> {
@@ -95,15 +95,15 @@ impl Kernel for ResidualNorm {
     type Saved = Buffer;
     type Side = ();
 
-    fn keeps(&self, operands: ResidualNormOperands<Operand>) -> ResidualNormOperands<bool> {
+    fn keeps(&self, operands: ResidualNormOperands<OperandInfo>) -> ResidualNormOperands<bool> {
         ResidualNormOperands { gain: true, ..operands.map(|_| false) }
     }
 
-    fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
         let ResidualNormOperands { x, y, gain, bias } = inputs;
         let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
         current().residual_norm(self.0, [x, y], gain, bias, [&mut sum, &mut out]);
-        Output::new(out, mode.map_or_else(Buffer::default, |_| sum))
+        KernelOutput::new(out, mode.map_or_else(Buffer::default, |_| sum))
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ResidualNormOperands<Option<Buffer>> {
@@ -129,8 +129,8 @@ struct Gradients {
 }
 
 impl Gradients {
-    fn new(elements: usize, gains: usize, bias: Option<Operand>) -> Self {
-        Self { x: Buffer::take(elements), gain: Buffer::take(gains), bias: bias.and_then(Operand::room) }
+    fn new(elements: usize, gains: usize, bias: Option<OperandInfo>) -> Self {
+        Self { x: Buffer::take(elements), gain: Buffer::take(gains), bias: bias.and_then(OperandInfo::room) }
     }
 
     fn targets(&mut self) -> NormGradients<&mut Buffer> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Value};
 
 /// Adds the rows of `table` from `first` on to the vectors of every sequence.
@@ -42,10 +42,10 @@ impl Kernel for AddPositions {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = inputs.x.clone();
         current().add_to_each(inputs.table, self.0.clone(), &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     /// The gradient of a vector is summed over the sequences, one by one.

@@ -6,29 +6,29 @@ use attentive_device::{
 };
 pub use attentive_kernels::recurrent::{CellKind, Direction};
 
-use super::Map;
-use crate::kernel::{Context, Kernel, Mode, Operand, Output, apply};
+use super::AffineMap;
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
 use crate::{Buffer, Float, Lengths, Value};
 
 /// Recurrent weights and initial states.
 #[derive(Clone, Debug)]
-pub struct Recurrence {
+pub struct TapeRecurrence {
     /// Projection from the hidden state to the gates: weight `[gates · d, d]` and bias `[gates · d]`. `None`
     /// for a cell whose gates do not depend on the state.
-    pub hidden: Option<Map>,
+    pub hidden: Option<AffineMap>,
     /// The states before the first position, `[batch, states · d]`; `None` means zeros.
     pub initial: Option<Value>,
 }
 
 /// One direction of a layer.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct RecurrentDirection {
     /// The direction in which the sequences are read.
     pub direction: Direction,
     /// The projected inputs including their bias, `[batch · len, gates · d]`.
     pub projected: Value,
     /// Recurrent weights and initial states.
-    pub recurrence: Recurrence,
+    pub recurrence: TapeRecurrence,
 }
 
 /// Computes the states of all positions; see [`CellKind`] for the formulas. States never depend on padding.
@@ -40,7 +40,12 @@ pub struct Reading {
 /// # Panics
 /// If there is no direction, or the directions differ in shape, in having a bias, or in having initial
 /// states.
-pub fn recurrent(cell: CellKind, lengths: &Lengths, directions: Vec<Reading>, precision: Float) -> Value {
+pub fn recurrent(
+    cell: CellKind,
+    lengths: &Lengths,
+    directions: Vec<RecurrentDirection>,
+    precision: Float,
+) -> Value {
     let [rows, width] = directions[0].projected.shape();
     let kernel = Recurrent {
         cell,
@@ -54,7 +59,7 @@ pub fn recurrent(cell: CellKind, lengths: &Lengths, directions: Vec<Reading>, pr
     let (mut biases, mut initials) = (Vec::new(), Vec::new());
     for one in directions {
         assert_eq!(one.projected.shape(), [rows, width], "all directions");
-        let Recurrence { hidden, initial } = one.recurrence;
+        let TapeRecurrence { hidden, initial } = one.recurrence;
         let (weight, bias) = hidden.map(|map| (map.weight, map.bias)).unzip();
         projected.push(one.projected);
         weights.push(weight);
@@ -135,7 +140,7 @@ impl Kernel for Recurrent {
     type Saved = Vec<Buffer>;
     type Side = ();
 
-    fn keeps(&self, operands: RecurrentOperands<Operand>) -> RecurrentOperands<bool> {
+    fn keeps(&self, operands: RecurrentOperands<OperandInfo>) -> RecurrentOperands<bool> {
         RecurrentOperands { projected: vec![false; self.directions.len()], ..operands.map(|_| true) }
     }
 
@@ -150,7 +155,7 @@ impl Kernel for Recurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
         let mut states = self.buffer(self.directions.len() * self.cell.states());
         let mut saved: Vec<Buffer> = match mode {
             Some(_) => (self.calls().map(|_| self.buffer(self.cell.saved()))).collect(),
@@ -165,11 +170,11 @@ impl Kernel for Recurrent {
             saved: to_saved.next(),
         });
         current().recurrent(directions.collect(), &mut states);
-        Output::new(states, saved)
+        KernelOutput::new(states, saved)
     }
 
     fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Buffer>> {
-        let mut gradients = context.operands.map(Operand::room);
+        let mut gradients = context.operands.map(OperandInfo::room);
         let mut rooms: Vec<Buffer> = (self.calls()).map(|call| Buffer::take(call.room())).collect();
         let RecurrentOperands { projected, weights, biases, initials } = &mut gradients;
         let [mut projected, mut weights, mut biases, mut initials] =

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use attentive_device::{Positions, RotaryCall, Turn, current};
+use attentive_device::{RotaryCall, RowPositions, Turn, current};
 use attentive_kernels::rotary::{RotaryTable, frequencies};
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Value};
 
 /// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared
@@ -47,7 +47,7 @@ impl Rotary {
     pub fn turn_at(&self, x: &Value, heads: usize, positions: &[usize]) -> Value {
         let table = self.table(positions.iter().max().map_or(0, |last| last + 1));
         let [rows, width] = x.shape();
-        let call = RotaryCall { table: &table, positions: Positions::Each(positions), width, heads };
+        let call = RotaryCall { table: &table, positions: RowPositions::Each(positions), width, heads };
         let mut out = Buffer::take(rows * width);
         current().rotary(call, Turn::Forward, x.buffer(), &mut out);
         Value::new(out, [rows, width])
@@ -83,7 +83,7 @@ impl TurnKernel {
     fn run(&self, turn: Turn, x: &Buffer) -> Buffer {
         let call = RotaryCall {
             table: &self.table,
-            positions: Positions::Sequences(self.len),
+            positions: RowPositions::Sequences(self.len),
             width: self.width,
             heads: self.heads,
         };
@@ -99,8 +99,8 @@ impl Kernel for TurnKernel {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: TurnOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
-        Output::new(self.run(Turn::Forward, inputs.x), ())
+    fn forward(&self, inputs: TurnOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+        KernelOutput::new(self.run(Turn::Forward, inputs.x), ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> TurnOperands<Option<Buffer>> {

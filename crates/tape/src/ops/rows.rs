@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Value};
 
 /// The rows of `x` with the given numbers, in that order.
@@ -42,10 +42,10 @@ impl Kernel for Select {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = Buffer::take(self.rows.len() * self.d);
         current().select_rows(self.d, inputs.x, &self.rows, &mut out);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     /// Rows that were selected several times get the sum of their gradients, in the order of selection.

@@ -2,7 +2,7 @@
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, Mode, Output, apply};
+use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
 use crate::{Buffer, Value};
 
 /// `factor` · `x`
@@ -25,10 +25,10 @@ impl Kernel for Scale {
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ScaleOperands<&Buffer>, _: Mode<Self>) -> Output<Self> {
+    fn forward(&self, inputs: ScaleOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
         let mut out = inputs.x.clone();
         current().scale(&mut out, self.0);
-        Output::new(out, ())
+        KernelOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ScaleOperands<Option<Buffer>> {

@@ -22,17 +22,17 @@ fn attentions() {
     for (seed, (shape, causality, lens, dropout)) in cases.into_iter().enumerate() {
         let width = shape.n_heads * shape.d_head;
         let lengths = lens.map(|lens: Vec<usize>| Lengths::new(lens, shape.src_len));
-        let scores = Scores::scaled(shape.d_head, causality);
+        let scores = TapeScores::scaled(shape.d_head, causality);
         let run = |attended| attention(shape, attended, lengths.as_ref(), &scores, dropout);
         let (queries, keys) = (shape.batch * shape.tgt_len, shape.batch * shape.src_len);
         let apart = Case::new(seed as u64, &[[queries, width], [keys, 2 * width]]);
         apart.check(&|inputs| {
-            let attended = Attended::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
+            let attended = QkvSource::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
             run(attended)
         });
         if shape.tgt_len == shape.src_len {
             let joined = Case::new(seed as u64, &[[queries, 3 * width]]);
-            joined.check(&|inputs| run(Attended::Itself(inputs[0].clone())));
+            joined.check(&|inputs| run(QkvSource::Itself(inputs[0].clone())));
         }
     }
 }
@@ -44,15 +44,15 @@ fn biased_attentions() {
         let shape = AttentionShape { batch: 2, n_heads: 4, n_kv_heads, tgt_len: 3, src_len: 3, d_head: 2 };
         let lengths = Lengths::new([3, 2], 3);
         let run = |attended, bias: &Value| {
-            let scores = Scores { scale: 0.8, causality: Causality::Causal, bias: Some(bias.clone()) };
+            let scores = TapeScores { scale: 0.8, causality: Causality::Causal, bias: Some(bias.clone()) };
             attention(shape, attended, Some(&lengths), &scores, Some(dropout(0.3)))
         };
         let bias = [4, 9];
         Case::new(seed, &[[6, shape.joined_width()], bias])
-            .check(&|inputs| run(Attended::Itself(inputs[0].clone()), &inputs[1]));
+            .check(&|inputs| run(QkvSource::Itself(inputs[0].clone()), &inputs[1]));
         let shapes = [[6, 8], [6, 2 * shape.kv_width()], bias];
         Case::new(seed, &shapes).check(&|inputs| {
-            let attended = Attended::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
+            let attended = QkvSource::Other { queries: inputs[0].clone(), keys_values: inputs[1].clone() };
             run(attended, &inputs[2])
         });
     }
@@ -64,9 +64,9 @@ fn weights_belong_to_the_result() {
     on_each_device(|| {
         let shape = AttentionShape { batch: 2, n_heads: 4, n_kv_heads: 2, tgt_len: 3, src_len: 3, d_head: 2 };
         let lengths = Lengths::new([3, 2], 3);
-        let scores = Scores { scale: 0.8, causality: Causality::Causal, bias: Some(random(1, [4, 9])) };
+        let scores = TapeScores { scale: 0.8, causality: Causality::Causal, bias: Some(random(1, [4, 9])) };
         let all = random(2, [6, shape.joined_width()]);
-        let attended = || Attended::Itself(all.clone());
+        let attended = || QkvSource::Itself(all.clone());
         let weights = attention_weights(shape, &attended(), Some(&lengths), &scores);
         let result = attention(shape, attended(), Some(&lengths), &scores, None);
         assert_eq!(weights.shape, [2, 4, 3, 3]);
@@ -98,9 +98,9 @@ fn weights_belong_to_the_result() {
 fn a_query_without_visible_keys_has_no_weights() {
     on_each_device(|| {
         let shape = AttentionShape { batch: 2, n_heads: 1, n_kv_heads: 1, tgt_len: 1, src_len: 2, d_head: 2 };
-        let attended = Attended::Other { queries: random(1, [2, 2]), keys_values: random(2, [4, 4]) };
+        let attended = QkvSource::Other { queries: random(1, [2, 2]), keys_values: random(2, [4, 4]) };
         let lengths = Lengths::new([0, 1], 2);
-        let scores = Scores::scaled(2, Causality::Full);
+        let scores = TapeScores::scaled(2, Causality::Full);
         let weights = attention_weights(shape, &attended, Some(&lengths), &scores);
         assert_eq!(weights.values, [0.0, 0.0, 1.0, 0.0]);
     });

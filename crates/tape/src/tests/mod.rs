@@ -85,7 +85,7 @@ impl Case {
     fn weighted(&self, output: Value) -> Value {
         let weights = Value::new(self.weights(&output), output.shape());
         let weights = map_of(&row(weights), None);
-        let epilogue = Epilogue::plain(Float::F32);
+        let epilogue = TapeEpilogue::plain(Float::F32);
         linear(row(output), vec![weights], epilogue)
     }
 
@@ -164,13 +164,13 @@ fn assert_close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-fn dropout(rate: f32) -> Dropout {
-    Dropout { rate, seed: 5, micro_batch: 3, site: 2 }
+fn dropout(rate: f32) -> DropoutCall {
+    DropoutCall { rate, seed: 5, micro_batch: 3, site: 2 }
 }
 
 /// A linear layer.
-fn map_of(weight: &Value, bias: Option<&Value>) -> Map {
-    Map { weight: weight.clone(), bias: bias.cloned() }
+fn map_of(weight: &Value, bias: Option<&Value>) -> AffineMap {
+    AffineMap { weight: weight.clone(), bias: bias.cloned() }
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn linear_layers() {
                 away_from_0(&case, maps);
                 case.check(&|inputs| {
                     let map = |map: usize| map_of(&inputs[1 + map], inputs.get(1 + maps + map));
-                    let epilogue = Epilogue { activation, dropout, precision: Float::F32 };
+                    let epilogue = TapeEpilogue { activation, dropout, precision: Float::F32 };
                     linear(inputs[0].clone(), (0..maps).map(map).collect(), epilogue)
                 });
             }
@@ -213,7 +213,7 @@ fn linear_layers() {
 fn a_bias_after_a_layer_without_one_is_refused() {
     let (x, weight, bias) = (random(1, [2, 3]), random(2, [4, 3]), random(3, [1, 4]));
     let maps = vec![map_of(&weight, None), map_of(&weight, Some(&bias))];
-    linear(x, maps, Epilogue::plain(Float::F32));
+    linear(x, maps, TapeEpilogue::plain(Float::F32));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn residual_sums() {
 #[test]
 fn embeddings() {
     let table: std::sync::Arc<Vec<f32>> = std::sync::Arc::new((0..40).map(|i| i as f32 / 7.0).collect());
-    let rows = PositionRows { table, len: 2 };
+    let rows = TapePositionRows { table, len: 2 };
     for positions in [None, Some(rows)] {
         for dropout in [None, Some(dropout(0.3))] {
             Case::new(9, &[[6, 5]]).check(&|inputs| {
@@ -288,7 +288,7 @@ fn products_in_bf16_differ_from_those_in_f32() {
     on_each_device(|| {
         let (x, weight) = (random(1, [6, 40]), random(2, [7, 40]));
         let rows = |precision| {
-            let epilogue = Epilogue::plain(precision);
+            let epilogue = TapeEpilogue::plain(precision);
             linear(x.clone(), vec![map_of(&weight, None)], epilogue).into_vec()
         };
         let targets = [2, IGNORE, 0, 6, 2, 1];

@@ -33,10 +33,10 @@ fn recurrent_layers() {
                 let count = of_one.len();
                 let operation = |inputs: &[Value]| {
                     let each = directions.iter().zip(inputs.chunks_exact(count));
-                    let each = each.map(|(&direction, inputs)| Reading {
+                    let each = each.map(|(&direction, inputs)| RecurrentDirection {
                         direction,
                         projected: inputs[0].clone(),
-                        recurrence: Recurrence {
+                        recurrence: TapeRecurrence {
                             hidden: hidden.then(|| map_of(&inputs[1], biased.then(|| &inputs[2]))),
                             initial: begun.then(|| inputs[count - 1].clone()),
                         },
@@ -80,7 +80,7 @@ fn attentive_recurrent_layers() {
                     keys: inputs[4].clone(),
                     values: inputs[5].clone(),
                     src_lengths: src_lengths.clone(),
-                    state: Recurrence {
+                    state: TapeRecurrence {
                         hidden: hidden.then(|| map_of(&inputs[6], biased.then(|| &inputs[7]))),
                         initial: begun.then(|| inputs[shapes.len() - 1].clone()),
                     },
@@ -108,7 +108,7 @@ fn weights_belong_to_the_contexts() {
             keys: random(4, [2 * src_len, d_key]),
             values: random(5, [2 * src_len, d_value]),
             src_lengths: src_lengths.clone(),
-            state: Recurrence {
+            state: TapeRecurrence {
                 hidden: Some(map_of(&random(6, [d, d]), None)),
                 initial: Some(random(7, [2, d])),
             },

@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use attentive_base::batch::TokenId;
 use attentive_config::TokenizerConfig;
 
-use super::counts::Counts;
+use super::counts::WordFrequencies;
 use super::with_special;
-use crate::format::Model;
+use crate::format::LearnedModel;
 
 type Pair = (TokenId, TokenId);
 
@@ -16,9 +16,9 @@ type Pair = (TokenId, TokenId);
 pub(super) fn learn(
     config: &TokenizerConfig,
     special: &[&str],
-    counts: &Counts,
+    counts: &WordFrequencies,
     alphabet: &BTreeSet<char>,
-) -> Model {
+) -> LearnedModel {
     let mut tokens = with_special(special, alphabet);
     let mut ids: HashMap<String, TokenId> =
         (0..).zip(&tokens).map(|(id, token)| (token.clone(), id)).collect();
@@ -44,7 +44,7 @@ pub(super) fn learn(
         });
         text.merge(pair, id);
     }
-    Model::Bpe { tokens, merges }
+    LearnedModel::Bpe { tokens, merges }
 }
 
 /// The words as tokens, and the positions of each pair.
@@ -68,7 +68,7 @@ struct Occurrences {
 }
 
 impl Text {
-    fn new(counts: &Counts, alphabet: &BTreeSet<char>, ids: &HashMap<String, TokenId>) -> Self {
+    fn new(counts: &WordFrequencies, alphabet: &BTreeSet<char>, ids: &HashMap<String, TokenId>) -> Self {
         let id_of: HashMap<char, TokenId> =
             alphabet.iter().map(|&c| (c, ids[c.encode_utf8(&mut [0; 4]) as &str])).collect();
         let stretches = counts.stretches(alphabet);
@@ -174,15 +174,15 @@ mod tests {
     use super::*;
     use crate::special::SPECIAL;
 
-    fn counts(words: &[(&str, u64)]) -> Counts {
-        Counts::new(words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect())
+    fn counts(words: &[(&str, u64)]) -> WordFrequencies {
+        WordFrequencies::new(words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect())
     }
 
     fn merges(words: &[(&str, u64)], vocab_size: usize) -> Vec<String> {
         let config = TokenizerConfig { vocab_size, min_frequency: 1, ..TokenizerConfig::default() };
         let counts = counts(words);
         match learn(&config, SPECIAL, &counts, &counts.alphabet(1)) {
-            Model::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
+            LearnedModel::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
             _ => unreachable!("the BPE learner returns a BPE model"),
         }
     }

@@ -17,7 +17,7 @@ const LINES_PER_TASK: usize = 4096;
 const MAX_STRETCH: usize = 256;
 
 /// The words of a text in alphabetical order, with their frequencies.
-pub(super) struct Counts(Vec<(String, u64)>);
+pub(super) struct WordFrequencies(Vec<(String, u64)>);
 
 /// Divides texts at symbols.
 struct Divider(Option<AhoCorasick>);
@@ -41,7 +41,7 @@ impl Divider {
     }
 }
 
-impl Counts {
+impl WordFrequencies {
     /// Splits each line with `tokenizer` and counts the pieces, but for `symbols`.
     pub(super) fn of<S: AsRef<str> + Sync>(
         texts: &[&[S]],

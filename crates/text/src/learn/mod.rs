@@ -10,8 +10,8 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 
-use self::counts::Counts;
-use super::format::{self, Model};
+use self::counts::WordFrequencies;
+use super::format::{self, LearnedModel};
 use super::lines;
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
 use super::{Tokenizer, Tokenizers};
@@ -102,17 +102,17 @@ fn learn_one<S: AsRef<str> + Sync>(
     texts: &[&[S]],
 ) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
-    let untrained = Model::Word { tokens: owned().collect() };
-    let counts = Counts::of(texts, &build(config, special, &untrained)?, &config.symbols)?;
+    let untrained = LearnedModel::Word { tokens: owned().collect() };
+    let counts = WordFrequencies::of(texts, &build(config, special, &untrained)?, &config.symbols)?;
     let alphabet = || alphabet(config, special, &counts);
     let model = match config.kind {
         TokenizerKind::Bpe => bpe::learn(config, special, &counts, &alphabet()?),
         TokenizerKind::Unigram => unigram::learn(config, special, &counts, &alphabet()?),
         TokenizerKind::Word => {
             let tokens = owned().chain(counts.frequent_words(config.min_frequency));
-            Model::Word { tokens: tokens.take(config.vocab_size).collect() }
+            LearnedModel::Word { tokens: tokens.take(config.vocab_size).collect() }
         }
-        TokenizerKind::Char => Model::Char { tokens: with_special(special, &alphabet()?) },
+        TokenizerKind::Char => LearnedModel::Char { tokens: with_special(special, &alphabet()?) },
     };
     check_symbols(config, &model)?;
     let tokenizer = build(config, special, &model)?;
@@ -129,12 +129,12 @@ fn learn_one<S: AsRef<str> + Sync>(
 }
 
 /// Refuses symbols that the text yields, too, after its normalization.
-fn check_symbols(config: &TokenizerConfig, model: &Model) -> Result<()> {
+fn check_symbols(config: &TokenizerConfig, model: &LearnedModel) -> Result<()> {
     let tokens: Vec<&str> = match model {
-        Model::Bpe { tokens, .. } | Model::Word { tokens } | Model::Char { tokens } => {
+        LearnedModel::Bpe { tokens, .. } | LearnedModel::Word { tokens } | LearnedModel::Char { tokens } => {
             tokens.iter().map(String::as_str).collect()
         }
-        Model::Unigram { tokens } => tokens.iter().map(|(token, _)| token.as_str()).collect(),
+        LearnedModel::Unigram { tokens } => tokens.iter().map(|(token, _)| token.as_str()).collect(),
     };
     let is_learned = |symbol: &&String| tokens.iter().filter(|token| *token == symbol).count() > 1;
     match config.symbols.iter().find(is_learned) {
@@ -148,7 +148,7 @@ fn check_symbols(config: &TokenizerConfig, model: &Model) -> Result<()> {
     }
 }
 
-fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<Tokenizer> {
+fn build(config: &TokenizerConfig, special: &[&str], model: &LearnedModel) -> Result<Tokenizer> {
     let json = lines::text(&format::document(config, special, model));
     Tokenizer::from_json(json.into_bytes(), &SpecialNames::default()).map_err(|problem| Error::Data {
         problem: format!("cannot build a tokenizer from the training text: {problem}"),
@@ -157,7 +157,7 @@ fn build(config: &TokenizerConfig, special: &[&str], model: &Model) -> Result<To
 }
 
 /// The characters that become tokens.
-fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &Counts) -> Result<BTreeSet<char>> {
+fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &WordFrequencies) -> Result<BTreeSet<char>> {
     let alphabet = counts.alphabet(config.min_frequency);
     let needed = special.len() + alphabet.len();
     if needed > config.vocab_size {

@@ -10,8 +10,8 @@ use regex::Regex;
 use tokenizers::normalizer::Range;
 use tokenizers::{AddedToken, Model, NormalizedString, Normalizer, Offsets, Token};
 
-use crate::normalization::Normalization;
-use crate::pieces::Pieces;
+use crate::normalization::NormalizerSteps;
+use crate::pieces::TokenizerModel;
 
 /// A part of a text; with its tokens if it is an added token.
 type Part = (NormalizedString, Option<Vec<Token>>);
@@ -45,8 +45,8 @@ impl Added {
     /// A normalizer that fails, and tokens of which no automaton can be made.
     pub(super) fn new(
         tokens: Vec<AddedToken>,
-        model: &Pieces,
-        normalizer: Option<&Normalization>,
+        model: &TokenizerModel,
+        normalizer: Option<&NormalizerSteps>,
     ) -> tokenizers::Result<Self> {
         let tokens = tokens.into_iter().filter(|token| !token.content.is_empty());
         let tokens = Vec::from_iter(tokens);

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
-use crate::decoding::Decoding;
-use crate::division::Division;
+use crate::decoding::DecoderSteps;
+use crate::division::PreTokenizerSteps;
 use crate::growth::{TOKEN, check_text, flattened};
-use crate::normalization::Normalization;
-use crate::pieces::Pieces;
+use crate::normalization::NormalizerSteps;
+use crate::pieces::TokenizerModel;
 
 use super::added::Added;
 use super::inner::Inner;
@@ -24,12 +24,12 @@ struct Sections {
     version: String,
     #[serde(default)]
     added_tokens: Vec<Entry>,
-    normalizer: Option<Normalization>,
-    pre_tokenizer: Option<Division>,
+    normalizer: Option<NormalizerSteps>,
+    pre_tokenizer: Option<PreTokenizerSteps>,
     #[serde(default)]
     post_processor: Value,
-    decoder: Option<Decoding>,
-    model: Pieces,
+    decoder: Option<DecoderSteps>,
+    model: TokenizerModel,
 }
 
 /// An added token. Its id is that of the model's token or the next one, whatever is written.

@@ -9,21 +9,21 @@ use tokenizers::{
 };
 
 use super::added::Added;
-use crate::decoding::Decoding;
-use crate::division::Division;
-use crate::normalization::Normalization;
-use crate::pieces::Pieces;
+use crate::decoding::DecoderSteps;
+use crate::division::PreTokenizerSteps;
+use crate::normalization::NormalizerSteps;
+use crate::pieces::TokenizerModel;
 
 /// The sections of a tokenizer file, ready for use. The library has such a type too, but it ignores errors of
 /// normalizers, and takes minutes for many added tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Inner {
-    pub(super) model: Pieces,
-    pub(super) normalizer: Option<Normalization>,
-    pub(super) division: Option<Division>,
+    pub(super) model: TokenizerModel,
+    pub(super) normalizer: Option<NormalizerSteps>,
+    pub(super) division: Option<PreTokenizerSteps>,
     /// Those that correct the places of tokens.
     pub(super) post_processors: Vec<PostProcessorWrapper>,
-    pub(super) decoder: Option<Decoding>,
+    pub(super) decoder: Option<DecoderSteps>,
     pub(super) added: Added,
 }
 

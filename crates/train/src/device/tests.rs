@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::report::{Event, Observer, Silent};
-use crate::{Existing, Learner, RunOptions, Summary, Unwatched, train};
+use crate::{Existing, Learner, NoUpdateObserver, RunOptions, Summary, train};
 
 /// What a run reports.
 #[derive(Debug, Default)]
@@ -193,7 +193,8 @@ fn a_damaged_update_and_those_after_it_change_nothing() {
                 ..Batch::of(Body::EncoderDecoder(src, tgt_in))
             };
             let batches = vec![batch; learner.n_batches()];
-            let start = |learner: &mut Learner, step| learner.start(step, 0.01, &batches, &mut Unwatched);
+            let start =
+                |learner: &mut Learner, step| learner.start(step, 0.01, &batches, &mut NoUpdateObserver);
             let good = [1, 2].map(|step| start(&mut learner, step).unwrap());
             let parameter = learner.model().trained().nth(2).unwrap().clone();
             let before = parameter.to_vec();
@@ -222,7 +223,7 @@ fn a_damaged_update_and_those_after_it_change_nothing() {
             assert!(bits(learner.model().copied()) == bits(damaged), "{device:?}");
             // It goes on once the damage is mended.
             parameter.change(|values| values.copy_from_slice(&before));
-            let update = learner.learn(3, 0.01, &batches, &mut Unwatched).unwrap();
+            let update = learner.learn(3, 0.01, &batches, &mut NoUpdateObserver).unwrap();
             assert!(update.sums.loss.is_finite() && parameter.to_vec() != before);
         });
     }

@@ -8,8 +8,8 @@ use attentive_processes::Message;
 use attentive_tape::Buffer;
 
 use super::{Exchange, wire};
-use crate::learner::Gradients;
-use crate::sum::{Node, PartialSums, nodes_of};
+use crate::learner::GradientList;
+use crate::sum::{PartialSums, SumNode, nodes_of};
 
 const DOING: &str = "gradients were summed";
 
@@ -31,13 +31,13 @@ impl Exchange {
     /// parameter when it is complete; it need not do so for all.
     pub(crate) fn sum(
         &self,
-        mut earlier: PartialSums<Gradients>,
-        backward: impl FnOnce(&mut dyn FnMut(usize, &Buffer)) -> Gradients,
+        mut earlier: PartialSums<GradientList>,
+        backward: impl FnOnce(&mut dyn FnMut(usize, &Buffer)) -> GradientList,
     ) -> Vec<Buffer> {
         let last = self.share().end as u64 - 1;
         if self.processes.is_alone() {
             earlier.push(last, backward(&mut |_, _| ()));
-            let Gradients(all) = earlier.total().expect("at least one micro-batch");
+            let GradientList(all) = earlier.total().expect("at least one micro-batch");
             return all;
         }
         let messages: Vec<Message<'_>> =
@@ -45,7 +45,7 @@ impl Exchange {
         let mut outgoing = Outgoing::new(self, &earlier, last, &messages);
         let mut incoming = Incoming::new(self);
         self.processes.exchange_during(DOING, &messages, &mut incoming.buffers(), |progress| {
-            let Gradients(all) = backward(&mut |parameter, gradient| {
+            let GradientList(all) = backward(&mut |parameter, gradient| {
                 outgoing.complete(parameter, gradient);
                 progress();
             });
@@ -84,7 +84,7 @@ impl Exchange {
     }
 
     /// The sums of `process` after all of its micro-batches.
-    fn nodes(&self, process: usize) -> Vec<Node<()>> {
+    fn nodes(&self, process: usize) -> Vec<SumNode<()>> {
         let share = self.processes.share_of(process, self.n_batches);
         nodes_of(share.start as u64..share.end as u64)
     }
@@ -108,14 +108,14 @@ impl Place {
 /// The gradients of this process.
 struct Outgoing<'a> {
     exchange: &'a Exchange,
-    earlier: &'a PartialSums<Gradients>,
+    earlier: &'a PartialSums<GradientList>,
     last: u64,
     /// For each bucket, the messages to the other processes.
     messages: &'a [Message<'a>],
     buckets: Vec<Bucket>,
     /// For each parameter, the sums for the part that this process updates; `None` until its gradient is
     /// complete.
-    own: Vec<Option<Vec<Node<Numbers>>>>,
+    own: Vec<Option<Vec<SumNode<Numbers>>>>,
 }
 
 /// The gradients that are sent together.
@@ -129,7 +129,7 @@ struct Bucket {
 impl<'a> Outgoing<'a> {
     fn new(
         exchange: &'a Exchange,
-        earlier: &'a PartialSums<Gradients>,
+        earlier: &'a PartialSums<GradientList>,
         last: u64,
         messages: &'a [Message<'a>],
     ) -> Self {
@@ -179,7 +179,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The sums over the micro-batches of this process for the part of `parameter` that `process` updates.
-    fn sums(&self, parameter: usize, process: usize, gradient: &WholeGradient<'_>) -> Vec<Node<Numbers>> {
+    fn sums(&self, parameter: usize, process: usize, gradient: &WholeGradient<'_>) -> Vec<SumNode<Numbers>> {
         let part = &self.exchange.partition.of(process)[parameter];
         let of = |values: &[f32]| Numbers(values[part.clone()].to_vec());
         let mut sums = PartialSums::default();
@@ -194,15 +194,15 @@ impl<'a> Outgoing<'a> {
 /// The gradient of one parameter, read once for all processes: on a GPU, reading copies all of it and waits.
 struct WholeGradient<'a> {
     /// The sums over earlier micro-batches.
-    earlier: Vec<Node<Cow<'a, [f32]>>>,
+    earlier: Vec<SumNode<Cow<'a, [f32]>>>,
     /// That of the last micro-batch.
     last: Cow<'a, [f32]>,
 }
 
 impl<'a> WholeGradient<'a> {
-    fn read(earlier: &'a PartialSums<Gradients>, parameter: usize, last: &'a Buffer) -> Self {
-        let of = |node: &'a Node<Gradients>| {
-            let Gradients(gradients) = &node.sum;
+    fn read(earlier: &'a PartialSums<GradientList>, parameter: usize, last: &'a Buffer) -> Self {
+        let of = |node: &'a SumNode<GradientList>| {
+            let GradientList(gradients) = &node.sum;
             node.with(gradients[parameter].values())
         };
         Self { earlier: earlier.nodes().iter().map(of).collect(), last: last.values() }
@@ -218,7 +218,7 @@ struct Incoming<'a> {
 
 /// The messages from one process.
 struct Sender {
-    nodes: Vec<Node<()>>,
+    nodes: Vec<SumNode<()>>,
     /// One message for each bucket; none from this process itself.
     messages: Vec<Vec<u8>>,
 }
@@ -250,7 +250,7 @@ impl<'a> Incoming<'a> {
     }
 
     /// The sum over all processes for the part of `parameter`; `own` are the sums of this one.
-    fn total(&self, parameter: usize, own: Vec<Node<Numbers>>) -> Buffer {
+    fn total(&self, parameter: usize, own: Vec<SumNode<Numbers>>) -> Buffer {
         let exchange = self.exchange;
         let number = exchange.processes.number();
         let (mut own, mut total) = (own.into_iter(), PartialSums::default());

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use attentive_base::error::NotFinite;
-use attentive_checkpoint::weights::Tensor;
+use attentive_checkpoint::weights::NamedTensor;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::model::{Model, Parameter};
 use attentive_processes::Processes;
@@ -23,8 +23,8 @@ use attentive_tape::{Float, LossSums, Param};
 use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
-use super::optimizer::{Optimizer, Slot};
-use super::sum::{Node, PartialSums};
+use super::optimizer::{Optimizer, OptimizerSlot};
+use super::sum::{PartialSums, SumNode};
 
 /// The communication of a process with the others during an update.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Exchange {
 }
 
 /// Sums of losses, as bits.
-type LossNodes = Vec<Node<[u64; 4]>>;
+type LossNodes = Vec<SumNode<[u64; 4]>>;
 
 /// A message about the micro-batches of a process. Numbers are sent as bits, since JSON has no NaN.
 #[derive(Serialize, Deserialize)]
@@ -205,7 +205,7 @@ impl Exchange {
     }
 
     /// The optimizer's full state tensors, in the first process only; the others get none.
-    pub(super) fn state<'a>(&self, optimizer: &'a Optimizer) -> Vec<Tensor<'a>> {
+    pub(super) fn state<'a>(&self, optimizer: &'a Optimizer) -> Vec<NamedTensor<'a>> {
         let own = optimizer.state();
         if self.processes.is_alone() {
             return own.map(|slot| tensor(slot, slot.values.values())).collect();
@@ -219,9 +219,9 @@ impl Exchange {
             }
             return Vec::new();
         }
-        let own: Vec<&Slot> = own.collect();
+        let own: Vec<&OptimizerSlot> = own.collect();
         let n_slots = own.len() / self.parts().len();
-        let whole = |(index, slot): (usize, &'a Slot)| {
+        let whole = |(index, slot): (usize, &'a OptimizerSlot)| {
             let mut values = vec![0.0; slot.shape.iter().product()];
             for process in 0..self.processes.count() {
                 let part = &mut values[self.part_of_slot(process, index, n_slots)];
@@ -274,8 +274,8 @@ impl Exchange {
 }
 
 /// A state tensor of the optimizer with these values.
-fn tensor<'a>(slot: &'a Slot, values: Cow<'a, [f32]>) -> Tensor<'a> {
-    Tensor { name: &slot.name, shape: &slot.shape, values }
+fn tensor<'a>(slot: &'a OptimizerSlot, values: Cow<'a, [f32]>) -> NamedTensor<'a> {
+    NamedTensor { name: &slot.name, shape: &slot.shape, values }
 }
 
 /// The sums over items of which each process has measured its share, added one by one in their order.

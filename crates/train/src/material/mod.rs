@@ -12,33 +12,33 @@ use attentive_base::batch::TokenId;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::{Origin, Provenance};
+use attentive_checkpoint::{ParentModel, Provenance};
 use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
-    self as data, Batcher, Budget, Corpus, EncodeStats, Encoder, Example, Examples, Feed, LabelOrigin,
-    Masking, Parts, Stream, TokenCounts,
+    self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Example, Examples, Feed, LabelOrigin,
+    LineEncoder, Masking, Stream, TokenCounts,
 };
 use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use self::origin::{check_same_data, check_same_everywhere, provenance};
-use super::corpora::{self, Given, TRAINING, VALIDATION, watch};
+use super::corpora::{self, InMemoryCorpora, TRAINING, VALIDATION, watch};
 use super::directory::StoredRun;
 use super::report::{Event, Observer, Preparing, StartReport};
-use super::source::Source;
+use super::source::PretrainedModel;
 use super::validate::ValidationSet;
-use super::{Learner, Memory};
+use super::{Learner, MemoryEstimate};
 
 /// Facts that are known before the training data are read. Only the first of several processes knows them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known<'a> {
+pub(super) struct RunContext<'a> {
     /// The stored run, with its directory.
     pub run: Option<(&'a Path, &'a StoredRun)>,
     /// The model from which training starts, unless the run has already begun.
-    pub source: Option<&'a Source>,
+    pub source: Option<&'a PretrainedModel>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> RunContext<'a> {
     /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
     fn tokenizers(self, config: &Config, labels: impl FnOnce() -> Vec<String>) -> Result<Option<Tokenizers>> {
         let known = match (self.run, self.source) {
@@ -54,16 +54,16 @@ impl<'a> Known<'a> {
 
     /// Where the labels come from.
     fn labels(self, config: &Config) -> LabelOrigin<'a> {
-        match self.source.and_then(Source::labels_of) {
+        match self.source.and_then(PretrainedModel::labels_of) {
             Some(model) => LabelOrigin::Model(model),
             None => LabelOrigin::Learned(config.tokenizer.vocab_size),
         }
     }
 
     /// The origin, for the provenance, of the model from which training started.
-    fn origin(self) -> Option<Origin> {
+    fn origin(self) -> Option<ParentModel> {
         let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
-        self.source.map(Source::origin).or_else(of_run)
+        self.source.map(PretrainedModel::origin).or_else(of_run)
     }
 }
 
@@ -109,7 +109,7 @@ impl Material {
         &self,
         config: &Config,
         learner: &Learner,
-        memory: Memory,
+        memory: MemoryEstimate,
         step: u64,
     ) -> StartReport {
         let accumulate = config.train.micro_batches_per_update.max(1) as u64;
@@ -139,8 +139,8 @@ impl Material {
 /// tokenizers of the first one. Corpora in RAM are `given`.
 pub(super) fn material(
     config: &Config,
-    known: Known<'_>,
-    given: Given,
+    known: RunContext<'_>,
+    given: InMemoryCorpora,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
@@ -180,8 +180,8 @@ pub(super) fn material(
 /// Reads training and validation data, which must be those of the stored run.
 fn read(
     config: &Config,
-    known: Known<'_>,
-    given: Given,
+    known: RunContext<'_>,
+    given: InMemoryCorpora,
     observer: &mut dyn Observer,
 ) -> Result<(Corpus, Option<Corpus>, Provenance)> {
     let mut train = corpora::training(config, given.train, observer)?;
@@ -295,14 +295,14 @@ fn feed(
     }
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
-    let encoder = Encoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
+    let encoder = LineEncoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
     let (examples, encoded) =
         data::encode(train, encoder.with_labels(labels), &mut watch(TRAINING, observer))?;
     report(TRAINING, encoded, config, tokenizers, observer);
     let n_examples = examples.len();
     let parts = match train.ends() {
-        [] => Parts::whole(n_examples),
-        ends => Parts::by_line(&examples, ends, &weights(config)?),
+        [] => CorpusParts::whole(n_examples),
+        ends => CorpusParts::by_line(&examples, ends, &weights(config)?),
     };
     Ok((batches(config, tokenizers, examples, parts)?, n_examples))
 }
@@ -318,7 +318,7 @@ fn batches(
     config: &Config,
     tokenizers: &Tokenizers,
     examples: impl Into<Examples>,
-    parts: Parts,
+    parts: CorpusParts,
 ) -> Result<Feed> {
     let budget = Budget::new(config.train.batch_tokens);
     let (seed, special) = (config.seed, tokenizers.sides());
@@ -367,7 +367,7 @@ fn validation_set(
     }
     let (examples, encoded) = data::encode(
         &valid,
-        Encoder::new(task, tokenizers, window).with_labels(labels),
+        LineEncoder::new(task, tokenizers, window).with_labels(labels),
         &mut watch(VALIDATION, observer),
     )?;
     report(VALIDATION, encoded, config, tokenizers, observer);

@@ -7,18 +7,20 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::{Config, CorpusSource, StoreKind, Task};
 use attentive_data::{
-    Corpus, Encoder, Entry, Examples, Form, Layout, Making, Parts, Progress, Reader, Sample, Settings, Store,
-    StoreKey, training_files,
+    Corpus, CorpusParts, CorpusReader, DataKind, ExampleLayout, Examples, LineEncoder, NumberedItem,
+    Progress, ReservoirSample, Store, StoreFacts, StoreKey, StoreWriter, training_files,
 };
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
 use super::origin::{check_same_data, check_same_everywhere, provenance};
-use super::{Known, Material, batches, learn, report, shared_tokenizers, unknown, validation_set, weights};
+use super::{
+    Material, RunContext, batches, learn, report, shared_tokenizers, unknown, validation_set, weights,
+};
 use crate::corpora::{self, TRAINING, watch};
 use crate::memory;
 use crate::report::{Event, Observer};
-use crate::source::Source;
+use crate::source::PretrainedModel;
 
 /// The share of the free memory above which files are encoded on disk. In memory, training data take a
 /// multiple of the size of their files.
@@ -31,7 +33,7 @@ const LINES: usize = 1 << 14;
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
-pub(super) fn is_chosen(config: &Config, known: Known<'_>, processes: usize) -> Result<bool> {
+pub(super) fn is_chosen(config: &Config, known: RunContext<'_>, processes: usize) -> Result<bool> {
     match config.data.store {
         StoreKind::Memory => Ok(false),
         StoreKind::Disk => check_possible(config).map(|()| true),
@@ -96,15 +98,15 @@ pub(crate) fn store_key(config: &Config) -> Result<StoreKey> {
 /// The tokenizers of the model from which training starts, if it starts from one.
 fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
     let from = config.model.from.as_deref();
-    let source = from.map(|from| Source::open(from, config)).transpose()?;
-    let known = Known { run: None, source: source.as_ref() };
+    let source = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
+    let known = RunContext { run: None, source: source.as_ref() };
     // Training data with labels are never on disk.
     known.tokenizers(config, Vec::new)
 }
 
 /// The reason why the training data cannot be kept on disk, if there is one.
 fn obstacle(config: &Config) -> Result<Option<&'static str>> {
-    Ok(match (config.data.training()?, Form::of(config)) {
+    Ok(match (config.data.training()?, DataKind::of(config)) {
         (source, _) if source.parts().iter().any(|(part, _)| is_generated(part)) => {
             Some("the corpus is generated")
         }
@@ -114,8 +116,8 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
         _ if config.data.valid.as_ref().is_some_and(is_generated) => {
             Some("the validation data are generated")
         }
-        (_, Form::Stream) => Some("`data.units` is `stream`"),
-        (_, Form::TaggedTokens | Form::TaggedVectors(_) | Form::Labeled) => {
+        (_, DataKind::Stream) => Some("`data.units` is `stream`"),
+        (_, DataKind::TaggedTokens | DataKind::TaggedVectors(_) | DataKind::Labeled) => {
             Some("the corpus has tags or labels")
         }
         _ if config.data.hold_out > 0.0 => Some("`data.hold_out` is set"),
@@ -126,7 +128,7 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
 /// See [`super::material`].
 pub(super) fn material(
     config: &Config,
-    known: Known<'_>,
+    known: RunContext<'_>,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
@@ -159,7 +161,7 @@ pub(super) fn material(
     processes.agree("the training data were compared", checked)?;
     let start = tokenizers.tgt().special().start;
     let n_examples = store.len();
-    let parts = Parts::new(store.ends(), &weights(config)?);
+    let parts = CorpusParts::new(store.ends(), &weights(config)?);
     let examples = Examples::Disk(store.starting_with(start));
     let feed = batches(config, &tokenizers, examples, parts);
     Ok(Material {
@@ -214,7 +216,7 @@ fn note_found(store: &Store, config: &Config, tokenizers: &Tokenizers, observer:
 
 /// Reads the lines from which a vocabulary is learned.
 fn sample(config: &Config, observer: &mut dyn Observer) -> Result<Corpus> {
-    let mut sample = Sample::new(config.tokenizer.sample_lines);
+    let mut sample = ReservoirSample::new(config.tokenizer.sample_lines);
     let reader = read(config, observer, |entries, _| {
         entries.into_iter().for_each(|entry| sample.offer(entry));
         Ok(())
@@ -232,11 +234,11 @@ fn make(
 ) -> Result<Store> {
     let task = config.model.family.task();
     let layout = match task {
-        Task::Fill => Layout::Masked,
-        _ => Layout::Decoded,
+        Task::Fill => ExampleLayout::Masked,
+        _ => ExampleLayout::Decoded,
     };
-    let mut making = Making::begin(stores, &key, tokenizers, layout)?;
-    let encoder = Encoder::new(task, tokenizers, key.max_len());
+    let mut making = StoreWriter::begin(stores, &key, tokenizers, layout)?;
+    let encoder = LineEncoder::new(task, tokenizers, key.max_len());
     let mut encoder = encoder.within_ratio(config.data.max_ratio);
     let reader = read(config, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
@@ -248,17 +250,17 @@ fn make(
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     report(TRAINING, encoded, config, tokenizers, observer);
-    making.finish(Settings { key, encoded, files, n_parts })
+    making.finish(StoreFacts { key, encoded, files, n_parts })
 }
 
 /// Reads the training data and passes them to `take`, some lines at a time.
 fn read(
     config: &Config,
     observer: &mut dyn Observer,
-    mut take: impl FnMut(Vec<Entry>, &Reader) -> Result<()>,
-) -> Result<Reader> {
-    let (source, form) = (config.data.training()?, Form::of(config));
-    let reader = Reader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    mut take: impl FnMut(Vec<NumberedItem>, &CorpusReader) -> Result<()>,
+) -> Result<CorpusReader> {
+    let (source, form) = (config.data.training()?, DataKind::of(config));
+    let reader = CorpusReader::open(source, form, config.data.dir.as_deref(), config.seed)?;
     let mut reader = reader.filtered(corpora::filters(config));
     loop {
         let entries = reader.next_entries(LINES)?;

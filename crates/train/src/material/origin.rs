@@ -9,12 +9,12 @@ use attentive_config::{Config, CorpusSource};
 use attentive_data::{Corpus, SourceFile};
 use attentive_processes::Processes;
 
-use super::Known;
+use super::RunContext;
 
 /// The provenance of a model that is trained on these data.
 pub(super) fn provenance(
     config: &Config,
-    known: Known<'_>,
+    known: RunContext<'_>,
     train: &[SourceFile],
     valid: Option<&Corpus>,
 ) -> Provenance {

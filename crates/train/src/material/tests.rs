@@ -19,8 +19,8 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.model = attentive_samples::variant("family = 'encoder_only'");
     let read = |batch: &Batch| batch.src_tokens().unwrap().ids.clone();
     let alone = Processes::alone();
-    let known = Known::default();
-    let given = Given::default();
+    let known = RunContext::default();
+    let given = InMemoryCorpora::default();
     let mut material = material(&config, known, given, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [read(&material.feed.next_batch().unwrap()), validation.flat_map(|batch| read(&batch)).collect()]

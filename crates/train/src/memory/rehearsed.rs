@@ -1,6 +1,6 @@
 //! The memory of buffers during an update, from a rehearsal.
 
-use attentive_architecture::{Encoder, Items, Stack};
+use attentive_architecture::{EncoderSpec, Items, StackSpec};
 use attentive_base::batch::{Batch, Padded, Src};
 use attentive_data::BatchSize;
 use attentive_model::model::Model;
@@ -29,7 +29,7 @@ pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
 /// A batch of sequences of equal length.
 fn batch(subject: &Subject<'_>, size: BatchSize) -> Batch {
     let BatchSize { rows, src_len, tgt_len } = size;
-    let src = |encoder: &Stack<Encoder>| match encoder.input.items {
+    let src = |encoder: &StackSpec<EncoderSpec>| match encoder.input.items {
         Items::Tokens { .. } => padded(rows, src_len).into(),
         Items::Vectors => Src::Vectors {
             values: vec![0.0; size.src_tokens() * encoder.input.d_model],

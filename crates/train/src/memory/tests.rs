@@ -7,11 +7,11 @@ use attentive_oracle::PLAIN;
 use attentive_tape::Buffer;
 
 use super::*;
-use crate::{Learner, Unwatched};
+use crate::{Learner, NoUpdateObserver};
 
 /// Training that needs 60 MB plus 10 kB per token, on a corpus of 3000 tokens.
-fn with_budget(tokens: usize) -> Memory {
-    Memory {
+fn with_budget(tokens: usize) -> MemoryEstimate {
+    MemoryEstimate {
         model: 10.0 * MB,
         activations: 1e4 * tokens.min(3000) as f64,
         data: 5.0 * MB,
@@ -67,7 +67,7 @@ fn what_a_gpu_holds_is_not_in_ram() {
     let size = BatchSize { rows: 4, src_len: 10, tgt_len: 12 };
     let predict = |gpu| {
         let subject = Subject { gpu, ..subject(&config, &architecture, &frozen) };
-        Memory::predict(&subject, &[size])
+        MemoryEstimate::predict(&subject, &[size])
     };
     let unread = FLOAT * unread::floats(&subject(&config, &architecture, &frozen), &[size]);
     let (cpu, own) = (predict(None), predict(Some(HardwareMemory::Own)));
@@ -98,7 +98,7 @@ fn results_that_are_not_read_yet_are_predicted() {
         let batch = Batch { tgt_out: ids(size.tgt_len), ..Batch::of(body) };
         let model = Model::new(&architecture, config.model.init, config.seed);
         let mut learner = Learner::new(model, &config);
-        let started = learner.start(1, 0.01, &[batch.clone(), batch], &mut Unwatched);
+        let started = learner.start(1, 0.01, &[batch.clone(), batch], &mut NoUpdateObserver);
         let started = started.unwrap();
         started.buffers().into_iter().map(Buffer::len).sum::<usize>() as f64
     });

@@ -10,14 +10,14 @@ use crate::report::{StepReport, ValidationReport};
 use crate::tensorboard::EventFile;
 
 /// The files of a run.
-pub(super) struct Files {
+pub(super) struct RunFiles {
     pub(super) run: Run,
     log: MetricsLog,
     /// The event file, if `train.tensorboard` is set.
     events: Option<EventFile>,
 }
 
-impl Files {
+impl RunFiles {
     /// Opens the files of the run in the directory `dir`, which continues after update `step`.
     pub(super) fn open(dir: &Path, step: Option<u64>, tensorboard: bool) -> Result<Self> {
         Ok(Self {

@@ -10,8 +10,8 @@ use attentive_base::error::Result;
 
 use super::Trainer;
 use crate::report::{Event, StepReport};
-use crate::span::Span;
-use crate::{Finished, Started, Unwatched, Update};
+use crate::span::UpdateTotals;
+use crate::{FinishedUpdates, NoUpdateObserver, Started, Update};
 
 /// Updates whose results are read together at most: their batches are kept, to find the cause of damage.
 pub(crate) const MOST_STARTED: usize = 100;
@@ -37,7 +37,7 @@ impl Trainer<'_> {
         let learner = &mut self.setup.learner;
         let batches = feed.next_batches(learner.n_batches(), learner.share());
         let batches = self.setup.processes.agree("batches were made", batches)?;
-        let started = learner.start(step, learning_rate, &batches, &mut Unwatched);
+        let started = learner.start(step, learning_rate, &batches, &mut NoUpdateObserver);
         let started = started.map_err(|damage| self.damaged(*damage))?;
         self.step = step;
         self.started.push(StartedUpdate {
@@ -63,7 +63,7 @@ impl Trainer<'_> {
         let started = std::mem::take(&mut self.started);
         let asked = started.iter();
         let asked = asked.map(|update| (&update.started, &*update.batches));
-        let Finished { updates, damage } = self.setup.learner.finish(&Vec::from_iter(asked));
+        let FinishedUpdates { updates, damage } = self.setup.learner.finish(&Vec::from_iter(asked));
         let spent: Duration = started.iter().map(|update| update.time).sum();
         let rate = (spent + start.elapsed()).as_secs_f64() / n_tokens(&updates);
         for (started, update) in started.iter().zip(&updates) {
@@ -76,14 +76,16 @@ impl Trainer<'_> {
     /// Reports on an update, and logs the average over those since the last log entry.
     fn report(&mut self, started: &StartedUpdate, update: &Update, time: Duration) -> Result<()> {
         self.progress.unlogged.add(update, time);
-        let of = |span: &Span| StepReport::new(started.step, started.epoch, started.learning_rate, span);
+        let of =
+            |span: &UpdateTotals| StepReport::new(started.step, started.epoch, started.learning_rate, span);
         let mean = self.is_logged(started.step).then(|| of(&std::mem::take(&mut self.progress.unlogged)));
         if let Some(mean) = &mean {
             let files = self.files.as_mut();
             let written = files.map_or(Ok(()), |files| files.log_step(mean));
             self.setup.processes.agree("an update was logged", written)?;
         }
-        self.observer.on(&Event::Step { report: &of(&Span::of(update, time)), logged: mean.as_ref() });
+        self.observer
+            .on(&Event::Step { report: &of(&UpdateTotals::of(update, time)), logged: mean.as_ref() });
         Ok(())
     }
 

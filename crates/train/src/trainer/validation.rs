@@ -5,7 +5,7 @@ use attentive_checkpoint::RecordedScore;
 use attentive_config::BestBy;
 
 use super::Trainer;
-use crate::prepare::Prepared;
+use crate::prepare::PreparedRun;
 use crate::report::{Event, ValidationReport};
 use crate::update::not_finite;
 use crate::{BestReport, StopReason};
@@ -30,7 +30,7 @@ impl Trainer<'_> {
         let Some(validation) = &self.setup.material.validation else {
             return Ok(false);
         };
-        let Prepared { learner, config, material, processes, .. } = &self.setup;
+        let PreparedRun { learner, config, material, processes, .. } = &self.setup;
         let mut report = validation.measure(
             learner.model().clone(),
             config,

@@ -1,7 +1,7 @@
 //! Brackets and quotation marks around nothing but what is kept.
 
-use super::super::blanks::{Side, begins_pair, ends_pair, is_space};
-use super::super::tree::{Event, Mark, What};
+use super::super::blanks::{Neighbor, begins_pair, ends_pair, is_space};
+use super::super::tree::{MarkupEvent, MarkupKind, MarkupText};
 use super::{Between, Builder};
 
 /// The maximum number of pairs within each other that stay with what is kept.
@@ -47,7 +47,7 @@ impl Builder {
         let Some(place) = self.openings.iter().rposition(|one| ends_pair(one.mark, c)) else {
             return false;
         };
-        let is_visible = |event: &Event| matches!(event.what, What::Visible(_));
+        let is_visible = |event: &MarkupEvent| matches!(event.what, MarkupKind::Visible(_));
         if !self.events[self.openings[place].events..].iter().any(is_visible) {
             return false;
         }
@@ -68,13 +68,13 @@ impl Builder {
             self.keep_marks(&text[at..next]);
             at = next;
             event.at = self.text.len();
-            if let (What::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
+            if let (MarkupKind::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
                 // A no-break space is one of the marks.
-                if matches!(sides.before, Side::Mark(_)) || text[..next].ends_with(char::is_whitespace) {
-                    sides.before = Side::Kept;
+                if matches!(sides.before, Neighbor::Mark(_)) || text[..next].ends_with(char::is_whitespace) {
+                    sides.before = Neighbor::Kept;
                 }
                 between.last = self.events.len();
-                between.sides.after = Side::Edge;
+                between.sides.after = Neighbor::Edge;
             }
             self.events.push(event);
         }
@@ -83,9 +83,9 @@ impl Builder {
         let own_gap = gap.chars().all(|c| !is_space(c)) && !gap.is_empty();
         if own_gap
             && let Some(between) = &self.between
-            && let What::Visible(sides) = &mut self.events[between.last].what
+            && let MarkupKind::Visible(sides) = &mut self.events[between.last].what
         {
-            sides.after = Side::Kept;
+            sides.after = Neighbor::Kept;
         }
         self.blank = ends_in_blank && !own_gap;
         self.keep(if own_gap { gap } else { String::new() } + &c.to_string());
@@ -103,7 +103,7 @@ impl Builder {
 
     /// Keeps `text`, which a model does not read.
     fn keep(&mut self, text: String) {
-        let own = Mark::Text(if self.form.has_references() { text } else { self.form.spelled(&text) });
+        let own = MarkupText::Text(if self.form.has_references() { text } else { self.form.spelled(&text) });
         self.visible_as(0..0, Some(own));
     }
 }

@@ -5,22 +5,22 @@ use std::ops::Range;
 use attentive_device::{Affine, Buffer, RecurrentBackward, RecurrentGradients};
 use attentive_kernels::recurrent::CellKind;
 
-use super::{Schedule, States, source, states_width};
+use super::{GpuRecurrentSchedule, GpuRecurrentStates, source, states_width};
 use crate::ops::elementwise::fill;
-use crate::ops::product::{Matrix, Product};
+use crate::ops::product::{GpuMatrix, GpuProduct};
 use crate::ops::sums::ColumnSums;
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, ReadIf, Write};
 use crate::queue::{Recording, elements};
 
-const RETREAT: Kernel = Kernel::new("recurrent_retreat", source);
+const RETREAT: GpuKernel = GpuKernel::new("recurrent_retreat", source);
 
 /// The backward pass of the cells.
 #[derive(Debug)]
 pub(in crate::ops) struct Retreat<'a> {
-    pub(in crate::ops) schedule: &'a Schedule<'a>,
+    pub(in crate::ops) schedule: &'a GpuRecurrentSchedule<'a>,
     pub(in crate::ops) hidden: Option<Affine<&'a Buffer>>,
-    pub(in crate::ops) states: States<'a>,
+    pub(in crate::ops) states: GpuRecurrentStates<'a>,
     pub(in crate::ops) saved: &'a Buffer,
     pub(in crate::ops) grad: &'a Buffer,
     pub(in crate::ops) projected: &'a Buffer,
@@ -44,7 +44,7 @@ pub(in crate::ops) struct Tapes<'a> {
 
 impl<'a> Tapes<'a> {
     /// The tapes in `all` of a layer that attends or not.
-    pub(in crate::ops) fn new(schedule: &Schedule<'_>, all: &'a Buffer, attends: bool) -> Self {
+    pub(in crate::ops) fn new(schedule: &GpuRecurrentSchedule<'_>, all: &'a Buffer, attends: bool) -> Self {
         let call = schedule.call;
         let width = if attends && call.cell == CellKind::Gru {
             2 * schedule.gates()
@@ -57,18 +57,18 @@ impl<'a> Tapes<'a> {
     }
 
     /// The gradients of U h + b.
-    pub(in crate::ops) fn hidden(&self) -> Matrix<'a> {
-        Matrix::rows(self.all, self.width)
+    pub(in crate::ops) fn hidden(&self) -> GpuMatrix<'a> {
+        GpuMatrix::rows(self.all, self.width)
     }
 
     /// The gradients of the projected inputs.
-    pub(in crate::ops) fn inputs(&self) -> Matrix<'a> {
+    pub(in crate::ops) fn inputs(&self) -> GpuMatrix<'a> {
         self.hidden().skip_columns(self.inputs)
     }
 
     /// The h before each step.
-    pub(in crate::ops) fn before(&self, d: usize) -> Matrix<'a> {
-        Matrix::rows(self.all, d).skip_columns(self.before)
+    pub(in crate::ops) fn before(&self, d: usize) -> GpuMatrix<'a> {
+        GpuMatrix::rows(self.all, d).skip_columns(self.before)
     }
 }
 
@@ -100,14 +100,14 @@ impl Retreat<'_> {
             let rows = schedule.tape(step);
             let shape = [rows.len(), call.d, schedule.gates()];
             let hidden = self.tapes.hidden().skip_rows(rows.start);
-            Product::new(shape, hidden, Matrix::rows(weight, call.d), call.precision)
+            GpuProduct::new(shape, hidden, GpuMatrix::rows(weight, call.d), call.precision)
                 .added()
                 .write(recording, self.flow());
         }
     }
 
-    pub(in crate::ops) fn flow(&self) -> Matrix<'_> {
-        Matrix::rows(&self.flow, self.schedule.states())
+    pub(in crate::ops) fn flow(&self) -> GpuMatrix<'_> {
+        GpuMatrix::rows(&self.flow, self.schedule.states())
     }
 
     fn cells(&self, recording: &mut Recording<'_>, steps: Range<usize>) {
@@ -142,8 +142,8 @@ impl Retreat<'_> {
         if let Some(weight) = gradients.weight {
             let shape = [gates, call.d, total];
             let (hidden, before) = (self.tapes.hidden().t(), self.tapes.before(call.d));
-            let product = Product::new(shape, hidden, before, call.precision);
-            product.write(recording, Matrix::rows(weight, call.d));
+            let product = GpuProduct::new(shape, hidden, before, call.precision);
+            product.write(recording, GpuMatrix::rows(weight, call.d));
         }
         if let Some(bias) = gradients.bias {
             let sums = ColumnSums {
@@ -171,7 +171,7 @@ pub(crate) fn recurrent_backward(
     let width = directions.iter().map(|one| states_width(one.call)).sum();
     let mut first = 0;
     for one in directions {
-        let states = States { all: states, width, first, initial: one.recurrence.initial };
+        let states = GpuRecurrentStates { all: states, width, first, initial: one.recurrence.initial };
         first += states_width(one.call);
         one_direction(recording, one, states, grad);
     }
@@ -180,7 +180,7 @@ pub(crate) fn recurrent_backward(
 fn one_direction(
     recording: &mut Recording<'_>,
     direction: RecurrentBackward<'_, &Buffer, &mut Buffer>,
-    states: States<'_>,
+    states: GpuRecurrentStates<'_>,
     grad: &Buffer,
 ) {
     let RecurrentBackward { call, recurrence, saved, gradients, room } = direction;
@@ -189,7 +189,7 @@ fn one_direction(
     if call.d == 0 {
         return;
     }
-    let schedule = Schedule::new(recording, call, |_| 0);
+    let schedule = GpuRecurrentSchedule::new(recording, call, |_| 0);
     let retreat = Retreat {
         schedule: &schedule,
         hidden: recurrence.hidden,

@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use attentive_device::{Affine, Buffer, RecurrentForward};
 
-use super::{Schedule, States, source, states_width};
+use super::{GpuRecurrentSchedule, GpuRecurrentStates, source, states_width};
 use crate::ops::elementwise::fill;
-use crate::ops::product::{Matrix, Product};
-use crate::pipelines::Kernel;
+use crate::ops::product::{GpuMatrix, GpuProduct};
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, ReadIf, Write};
 use crate::queue::{Recording, elements};
 
-const ADVANCE: Kernel = Kernel::new("recurrent_advance", source);
+const ADVANCE: GpuKernel = GpuKernel::new("recurrent_advance", source);
 
 /// The forward pass of the cells.
 #[derive(Debug)]
 pub(in crate::ops) struct Advance<'a> {
-    pub(in crate::ops) schedule: &'a Schedule<'a>,
+    pub(in crate::ops) schedule: &'a GpuRecurrentSchedule<'a>,
     pub(in crate::ops) hidden: Option<Affine<&'a Buffer>>,
     pub(in crate::ops) projected: &'a Buffer,
-    pub(in crate::ops) states: States<'a>,
+    pub(in crate::ops) states: GpuRecurrentStates<'a>,
     /// The states before the next step, by rank.
     current: Buffer,
     /// U h + b, by rank.
@@ -32,10 +32,10 @@ pub(in crate::ops) struct Advance<'a> {
 impl<'a> Advance<'a> {
     pub(in crate::ops) fn new(
         recording: &mut Recording<'_>,
-        schedule: &'a Schedule<'a>,
+        schedule: &'a GpuRecurrentSchedule<'a>,
         hidden: Option<Affine<&'a Buffer>>,
         projected: &'a Buffer,
-        states: States<'a>,
+        states: GpuRecurrentStates<'a>,
         saved: Option<&'a Buffer>,
     ) -> Self {
         schedule.check(hidden, states, saved, projected);
@@ -53,8 +53,8 @@ impl<'a> Advance<'a> {
     }
 
     /// The states before the next step, by rank.
-    pub(in crate::ops) fn current(&self) -> Matrix<'_> {
-        Matrix::rows(&self.current, self.schedule.states())
+    pub(in crate::ops) fn current(&self) -> GpuMatrix<'_> {
+        GpuMatrix::rows(&self.current, self.schedule.states())
     }
 
     /// A step, with what is added to the projected inputs, by rank.
@@ -62,10 +62,10 @@ impl<'a> Advance<'a> {
         let (schedule, call) = (self.schedule, self.schedule.call);
         if let Some(Affine { weight, bias }) = self.hidden {
             let shape = [schedule.ranks(step), schedule.gates(), call.d];
-            let weight = Matrix::rows(weight, call.d).t();
-            Product::new(shape, self.current(), weight, call.precision)
+            let weight = GpuMatrix::rows(weight, call.d).t();
+            GpuProduct::new(shape, self.current(), weight, call.precision)
                 .with_bias(bias)
-                .write(recording, Matrix::rows(&self.sums, schedule.gates()));
+                .write(recording, GpuMatrix::rows(&self.sums, schedule.gates()));
         }
         self.cells(recording, step..step + 1, added);
     }
@@ -105,7 +105,7 @@ pub(crate) fn recurrent(
     let width = directions.iter().map(|one| states_width(one.call)).sum();
     let mut first = 0;
     for one in directions {
-        let states = States { all: states, width, first, initial: one.recurrence.initial };
+        let states = GpuRecurrentStates { all: states, width, first, initial: one.recurrence.initial };
         first += states_width(one.call);
         one_direction(recording, one, states);
     }
@@ -114,13 +114,13 @@ pub(crate) fn recurrent(
 fn one_direction(
     recording: &mut Recording<'_>,
     direction: RecurrentForward<'_, &Buffer, &mut Buffer>,
-    states: States<'_>,
+    states: GpuRecurrentStates<'_>,
 ) {
     let RecurrentForward { call, recurrence, projected, saved } = direction;
     if call.d == 0 {
         return;
     }
-    let schedule = Schedule::new(recording, call, |_| 0);
+    let schedule = GpuRecurrentSchedule::new(recording, call, |_| 0);
     let advance =
         Advance::new(recording, &schedule, recurrence.hidden, projected, states, saved.map(|saved| &*saved));
     match recurrence.hidden {

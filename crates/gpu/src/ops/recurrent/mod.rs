@@ -14,7 +14,7 @@ pub(super) use backward::{Retreat, Tapes};
 pub(super) use forward::Advance;
 pub(crate) use forward::recurrent;
 use schedule::states_width;
-pub(super) use schedule::{Schedule, States};
+pub(super) use schedule::{GpuRecurrentSchedule, GpuRecurrentStates};
 
 use std::borrow::Cow;
 

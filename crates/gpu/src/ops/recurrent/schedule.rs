@@ -9,16 +9,16 @@ use attentive_kernels::recurrent::{CellKind, Direction};
 use super::source;
 use crate::ops::elementwise::fill;
 use crate::ops::rows::{scatter_rows, select_rows};
-use crate::pipelines::Kernel;
+use crate::pipelines::GpuKernel;
 use crate::queue::Binding::{Host, Read, ReadIf, Write};
 use crate::queue::{Recording, Uploaded, elements};
 use crate::word::{all_words, words};
 
-const BEFORE: Kernel = Kernel::new("recurrent_before", source);
+const BEFORE: GpuKernel = GpuKernel::new("recurrent_before", source);
 
 /// Which sequences take part in each step. The index of a sequence in the order of their lengths is its rank.
 #[derive(Debug)]
-pub(in crate::ops) struct Schedule<'a> {
+pub(in crate::ops) struct GpuRecurrentSchedule<'a> {
     pub(in crate::ops) call: RecurrentCall<'a>,
     order: Vec<usize>,
     /// The first row of each step in a tape, and the number of all rows.
@@ -27,7 +27,7 @@ pub(in crate::ops) struct Schedule<'a> {
     uploaded: Uploaded,
 }
 
-impl<'a> Schedule<'a> {
+impl<'a> GpuRecurrentSchedule<'a> {
     /// The schedule of sequences that attend to `keys` keys each.
     pub(in crate::ops) fn new(
         recording: &mut Recording<'_>,
@@ -117,7 +117,7 @@ impl<'a> Schedule<'a> {
     pub(super) fn check(
         &self,
         hidden: Option<Affine<&Buffer>>,
-        states: States<'_>,
+        states: GpuRecurrentStates<'_>,
         saved: Option<&Buffer>,
         projected: &Buffer,
     ) {
@@ -138,7 +138,7 @@ impl<'a> Schedule<'a> {
     pub(in crate::ops) fn gather_before(
         &self,
         recording: &mut Recording<'_>,
-        states: States<'_>,
+        states: GpuRecurrentStates<'_>,
         tapes: &Buffer,
         to: usize,
     ) {
@@ -168,7 +168,7 @@ impl<'a> Schedule<'a> {
     pub(super) fn parameters(
         &self,
         steps: &Range<usize>,
-        states: States<'_>,
+        states: GpuRecurrentStates<'_>,
         saved: usize,
         attends: bool,
         tape_row: usize,
@@ -209,7 +209,7 @@ pub(super) fn states_width(call: RecurrentCall<'_>) -> usize {
 
 /// The states of all positions, and those before them.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::ops) struct States<'a> {
+pub(in crate::ops) struct GpuRecurrentStates<'a> {
     /// Rows of `width` columns.
     pub(in crate::ops) all: &'a Buffer,
     pub(in crate::ops) width: usize,

@@ -1,6 +1,6 @@
 //! Operations of decoding.
 
-use attentive_device::{CachedAttentionCall, LikeliestCall, Positions, RotaryCall, SeenBlocks};
+use attentive_device::{CachedAttentionCall, LikeliestCall, RotaryCall, RowPositions, SeenBlocks};
 use attentive_kernels::cached_attention::BLOCK;
 use attentive_kernels::rotary::{RotaryTable, frequencies};
 
@@ -27,7 +27,7 @@ fn rotary(random: &mut Random) {
     let (d_head, rows) = (2 * (1 + half), sequences * (1 + len));
     let table = RotaryTable::new(frequencies(1e4, d_head), 64);
     let each: Vec<usize> = (0..rows).map(|_| below(random, 64)).collect();
-    let all = [Positions::Sequences(1 + len), Positions::Each(&each)];
+    let all = [RowPositions::Sequences(1 + len), RowPositions::Each(&each)];
     let call =
         RotaryCall { table: &table, positions: one_of(random, &all), width: heads * d_head + more, heads };
     agree(&format!("{call:?}, {rows} rows"), |device| rows::turned(device, call, rows));

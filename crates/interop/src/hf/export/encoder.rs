@@ -8,10 +8,10 @@ use attentive_config::{EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, S
 use attentive_text::Tokenizers;
 use serde_json::{Map, Value, json};
 
-use super::{Equal, activation, positions, vocab};
-use crate::export::{Differences, NoEqual};
+use super::{HfModel, activation, positions, vocab};
+use crate::export::{ExportProblem, UnsupportedFeatures};
 use crate::hf::{bert, distilbert, mpnet, roberta};
-use crate::recipe::Names;
+use crate::recipe::NameMapping;
 
 /// A kind of encoder in `transformers`.
 struct Form {
@@ -20,9 +20,9 @@ struct Form {
     /// The prefix of the names of its classes.
     class: &'static str,
     /// The names of the encoder. The first match is used.
-    names: &'static [Names],
+    names: &'static [NameMapping],
     /// The names of the heads: masked language models, classifiers of texts, and taggers of words.
-    heads: [Names; 3],
+    heads: [NameMapping; 3],
     /// The path of the text classifier.
     classifier: &'static str,
     prefix: &'static str,
@@ -101,8 +101,8 @@ impl Form {
     }
 
     /// Refuses a model that differs from this kind. Its padding token is `pad`.
-    fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), NoEqual> {
-        let mut differences = Differences::of(model);
+    fn check(&self, model: &ModelConfig, pad: TokenId) -> Result<(), ExportProblem> {
+        let mut differences = UnsupportedFeatures::of(model);
         let first = if self.has_offset() { pad as usize + 1 } else { 0 };
         let relative = (model.relative_buckets, model.relative_distance);
         for (equal, difference) in [
@@ -180,17 +180,17 @@ impl Form {
 }
 
 /// Returns the kind that is most similar to `model`; an error if the model differs from it.
-pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
     let form = Form::of(model);
     form.check(model, tokenizers.src().special().pad)?;
     Ok(form.kind)
 }
 
 /// Converts an encoder.
-pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<Equal> {
+pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<HfModel> {
     let model = &loaded.config.model;
     let form = Form::of(model);
-    check(model, &loaded.tokenizers).map_err(NoEqual::into_error)?;
+    check(model, &loaded.tokenizers).map_err(ExportProblem::into_error)?;
     let (vocab, d) = (vocab(&loaded.architecture), model.d_model);
     let rows = model.position_offset + model.max_len;
     let mut config = form.sizes(model, encoder.n_encoder_layers, rows);
@@ -221,7 +221,7 @@ pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<Equ
         name_labels(&mut config, loaded);
     }
     config["architectures"] = json!([format!("{}{suffix}", form.class)]);
-    Ok(Equal {
+    Ok(HfModel {
         kind: form.kind,
         config,
         names: [&[head], form.names].concat(),

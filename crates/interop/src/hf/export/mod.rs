@@ -21,16 +21,16 @@ use attentive_text::Tokenizers;
 use serde_json::Value;
 
 use super::{bart, gpt2, sentences};
-use crate::export::{Exported, NoEqual};
-use crate::recipe::Names;
-use crate::reverse::Reversed;
+use crate::export::{ExportProblem, Exported};
+use crate::recipe::NameMapping;
+use crate::reverse::ExportedTensors;
 
 /// A model as `transformers` represents it.
-pub(super) struct Equal {
+pub(super) struct HfModel {
     pub(super) kind: &'static str,
     /// The content of `config.json`, without tokens.
     pub(super) config: Value,
-    pub(super) names: Vec<Names>,
+    pub(super) names: Vec<NameMapping>,
     /// The prefix of all names but those that begin with one of `bare`.
     pub(super) prefix: &'static str,
     pub(super) bare: &'static [&'static str],
@@ -49,7 +49,7 @@ pub(super) struct Equal {
 ///
 /// # Errors
 /// Fails if `transformers` cannot represent the model.
-pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, NoEqual> {
+pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
     let model = &config.model;
     let kind = match &model.family {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
@@ -93,7 +93,7 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     let config = json_file(&joined(&equal.config, &generation));
     let generation = json_file(&generation);
     let [tokenizer, settings] = tokenizer.map(|file| json_file(&file));
-    let mut files: Vec<(&str, &checkpoint::atomic::Content<'_>)> = vec![
+    let mut files: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> = vec![
         ("model.safetensors", &write_weights),
         ("tokenizer.json", &tokenizer),
         ("tokenizer_config.json", &settings),
@@ -114,7 +114,7 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
 }
 
 /// Converts a model.
-fn equal(loaded: &LoadedModel) -> Result<Equal> {
+fn equal(loaded: &LoadedModel) -> Result<HfModel> {
     match &loaded.config.model.family {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
             bart::export(loaded, translator)
@@ -142,9 +142,9 @@ fn joined(one: &Value, other: &Value) -> Value {
     joined
 }
 
-fn reversed(equal: &Equal, loaded: &LoadedModel) -> Result<Reversed> {
+fn reversed(equal: &HfModel, loaded: &LoadedModel) -> Result<ExportedTensors> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let mut reversed = Reversed::new(equal.kind, &equal.names, &shapes)?;
+    let mut reversed = ExportedTensors::new(equal.kind, &equal.names, &shapes)?;
     if let Some(classifier) = equal.labels {
         let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
         let d_in = [loaded.architecture.head.d_in()];

@@ -8,8 +8,8 @@ use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
-use super::frame::Frame;
-use super::settings::Settings;
+use super::frame::SurroundingTokens;
+use super::settings::TokenizerSettings;
 use crate::keys::not_understood;
 
 /// The special tokens, unless the settings name others.
@@ -24,7 +24,12 @@ pub(super) enum Special {
 const END_OF_TEXT: &str = "<|endoftext|>";
 
 /// Reads the tokenizer in the files `vocab` and `merges`.
-pub(super) fn read(vocab: &Path, merges: &Path, special: Special, settings: &Settings) -> Result<Value> {
+pub(super) fn read(
+    vocab: &Path,
+    merges: &Path,
+    special: Special,
+    settings: &TokenizerSettings,
+) -> Result<Value> {
     let refuse = |problem: String| not_understood(vocab, problem);
     let text = regular_file::read(vocab, regular_file::DESCRIPTION)?;
     let ids: Map<String, Value> =
@@ -69,7 +74,7 @@ pub(super) fn read(vocab: &Path, merges: &Path, special: Special, settings: &Set
         added::take_blanks_before(&mut file, &named("mask_token", "<mask>"));
     }
     let frame = special.frame(settings, &named)?;
-    if frame != Frame::default() {
+    if frame != SurroundingTokens::default() {
         frame.write(&mut file, id_of).map_err(refuse)?;
     }
     Ok(file)
@@ -92,16 +97,22 @@ impl Special {
         }
     }
 
-    fn frame(self, settings: &Settings, named: &impl Fn(&str, &str) -> String) -> Result<Frame> {
+    fn frame(
+        self,
+        settings: &TokenizerSettings,
+        named: &impl Fn(&str, &str) -> String,
+    ) -> Result<SurroundingTokens> {
         Ok(match self {
             Self::EndOfText => {
                 if settings.flag("add_bos_token")?.unwrap_or(false) {
-                    Frame::new(Some(&named("bos_token", END_OF_TEXT)), None)
+                    SurroundingTokens::new(Some(&named("bos_token", END_OF_TEXT)), None)
                 } else {
-                    Frame::default()
+                    SurroundingTokens::default()
                 }
             }
-            Self::Around => Frame::new(Some(&named("cls_token", "<s>")), Some(&named("sep_token", "</s>"))),
+            Self::Around => {
+                SurroundingTokens::new(Some(&named("cls_token", "<s>")), Some(&named("sep_token", "</s>")))
+            }
         })
     }
 }

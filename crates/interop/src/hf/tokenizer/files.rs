@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::json;
 use super::byte_level::{self, Special};
-use super::settings::Settings;
+use super::settings::TokenizerSettings;
 use super::{overrides, pieces, wordpiece};
 use crate::keys::not_understood;
 
@@ -15,7 +15,7 @@ const FILE: &str = "tokenizer.json";
 
 /// The contents of the files from which tokenizers are made.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct TokenizerFiles {
     /// The main file, for messages.
     pub(super) path: PathBuf,
     /// One `tokenizer.json` for both sides, or one for the source and one for the target.
@@ -24,14 +24,14 @@ pub(super) struct Files {
     pub(super) known: Option<usize>,
 }
 
-impl Files {
+impl TokenizerFiles {
     pub(super) fn one(path: PathBuf, side: Value) -> Self {
         Self { path, sides: vec![side], known: None }
     }
 
     /// Reads the tokenizer files in `dir` of a model of the kind `kind` (`model_type`) with `vocab` tokens,
     /// changed as `settings` say.
-    pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
+    pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &TokenizerSettings) -> Result<Self> {
         let mut files = Self::stored(dir, kind, vocab, settings)?;
         for side in &mut files.sides {
             overrides::apply(side, settings, |problem| not_understood(&files.path, problem))?;
@@ -39,7 +39,7 @@ impl Files {
         Ok(files)
     }
 
-    fn stored(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Self> {
+    fn stored(dir: &Path, kind: &str, vocab: usize, settings: &TokenizerSettings) -> Result<Self> {
         let present = |names: &[&str]| names.iter().all(|name| dir.join(name).exists());
         let at = |name: &str| dir.join(name);
         if present(&[FILE]) {

@@ -5,14 +5,14 @@ use serde_json::{Map, Value, json};
 
 /// The tokens that a tokenizer puts around a single text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Frame {
+pub(super) struct SurroundingTokens {
     pub(super) first: Option<String>,
     pub(super) last: Option<String>,
     /// A language token after the last token.
     pub(super) language: Option<String>,
 }
 
-impl Frame {
+impl SurroundingTokens {
     pub(super) fn new(first: Option<&str>, last: Option<&str>) -> Self {
         let [first, last] = [first, last].map(|token| token.map(str::to_owned));
         Self { first, last, language: None }
@@ -96,30 +96,35 @@ mod tests {
         let special = |token: &str| json!({"SpecialToken": {"id": token, "type_id": 0}});
         let text = json!({"Sequence": {"id": "A", "type_id": 0}});
         let of = |single: Value| {
-            Frame::read(&json!({"post_processor": {"type": "TemplateProcessing", "single": single}}))
+            SurroundingTokens::read(
+                &json!({"post_processor": {"type": "TemplateProcessing", "single": single}}),
+            )
         };
         let both = of(json!([special("[CLS]"), text, special("[SEP]")]));
-        assert_eq!(both, Ok(Frame::new(Some("[CLS]"), Some("[SEP]"))));
-        assert_eq!(of(json!([text])), Ok(Frame::default()));
+        assert_eq!(both, Ok(SurroundingTokens::new(Some("[CLS]"), Some("[SEP]"))));
+        assert_eq!(of(json!([text])), Ok(SurroundingTokens::default()));
         assert!(of(json!([special("a"), special("b"), text])).is_err());
         let language = of(json!([text, special("</s>"), special("en_XX")])).unwrap();
         assert_eq!(language.last.as_deref(), Some("</s>"));
         assert_eq!(language.language.as_deref(), Some("en_XX"));
-        assert_eq!(Frame::read(&json!({"post_processor": null})), Ok(Frame::default()));
-        assert!(Frame::read(&json!({"post_processor": {"type": "Other"}})).is_err());
+        assert_eq!(
+            SurroundingTokens::read(&json!({"post_processor": null})),
+            Ok(SurroundingTokens::default())
+        );
+        assert!(SurroundingTokens::read(&json!({"post_processor": {"type": "Other"}})).is_err());
     }
 
     #[test]
     fn frames_that_are_written_are_read() {
         let id_of = |token: &str| ["[CLS]", "[SEP]"].iter().position(|one| *one == token);
         let id_of = |token: &str| id_of(token).map(|id| id as TokenId);
-        let frame = Frame::new(Some("[CLS]"), Some("[SEP]"));
+        let frame = SurroundingTokens::new(Some("[CLS]"), Some("[SEP]"));
         let mut file = json!({});
         frame.write(&mut file, id_of).unwrap();
-        assert_eq!(Frame::read(&file), Ok(frame));
+        assert_eq!(SurroundingTokens::read(&file), Ok(frame));
         let ids = &file["post_processor"]["special_tokens"]["[SEP]"]["ids"];
         assert_eq!(ids, &json!([1]));
-        let unknown = Frame::new(None, Some("</s>"));
+        let unknown = SurroundingTokens::new(None, Some("</s>"));
         assert!(unknown.write(&mut file, id_of).is_err());
     }
 }

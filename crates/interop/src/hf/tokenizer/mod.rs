@@ -28,11 +28,11 @@ use attentive_config::{
 use attentive_text::{Languages, Tokenizer, Tokenizers, vocabulary};
 use serde_json::Value;
 
-use self::files::Files;
-use self::frame::Frame;
+use self::files::TokenizerFiles;
+use self::frame::SurroundingTokens;
 use self::multilingual::Multilingual;
-use self::settings::Settings;
-use super::generation::Generation;
+use self::settings::TokenizerSettings;
+use super::generation::HfGenerationConfig;
 use crate::keys::not_understood;
 
 /// The maximum number of rows that a model may have beyond the tokens of its tokenizer.
@@ -40,11 +40,11 @@ const MOST_UNUSED: usize = 1 << 16;
 
 /// The tokenizer of a model.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct HfTokenizer {
     path: PathBuf,
     pub(super) config: TokenizerConfig,
     pub(super) tokenizers: Tokenizers,
-    frame: Frame,
+    frame: SurroundingTokens,
     multilingual: Option<Multilingual>,
     /// True if the tool drops blanks before punctuation in outputs.
     cleans_up: bool,
@@ -52,7 +52,7 @@ pub(super) struct Read {
     pub(super) lowercases: bool,
 }
 
-impl Read {
+impl HfTokenizer {
     /// Returns the token with this id.
     pub(super) fn token(&self, id: TokenId) -> Result<String> {
         let token = self.tokenizers.tgt().token(id);
@@ -118,9 +118,14 @@ impl Read {
 
 /// Reads the tokenizer in `dir` of a model of the kind `kind` (`model_type`), and completes its vocabulary to
 /// `vocab` tokens.
-pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation) -> Result<Read> {
-    let settings = Settings::read(dir, kind)?;
-    let Files { path, mut sides, known } = Files::read(dir, kind, vocab, &settings)?;
+pub(super) fn read(
+    dir: &Path,
+    kind: &str,
+    vocab: usize,
+    generation: &HfGenerationConfig,
+) -> Result<HfTokenizer> {
+    let settings = TokenizerSettings::read(dir, kind)?;
+    let TokenizerFiles { path, mut sides, known } = TokenizerFiles::read(dir, kind, vocab, &settings)?;
     let refuse = |problem: String| not_understood(&path, problem);
     let known = known.or(added::beyond(&sides[0], vocab).map_err(refuse)?);
     let tokens = tokens(&sides[0], known).map_err(refuse)?;
@@ -137,7 +142,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
     for side in &mut sides {
         added::append(side, n_tokens as TokenId, &unused);
     }
-    let frame = Frame::read(&sides[0]).map_err(refuse)?;
+    let frame = SurroundingTokens::read(&sides[0]).map_err(refuse)?;
     let special = special::names(&sides[0], &tokens, &frame, generation, &settings);
     let special = SpecialNames { unknown_from: known.unwrap_or(0), ..special.map_err(refuse)? };
     let load = |side: &Value| Tokenizer::from_json(side.to_string().into_bytes(), &special);
@@ -148,7 +153,7 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, generation: &Generation
         both => Tokenizers::Shared(load(&both[0]).map_err(refuse)?),
     };
     let multilingual = Multilingual::of(kind, &settings, &frame, &tokenizers)?;
-    Ok(Read {
+    Ok(HfTokenizer {
         config: TokenizerConfig {
             kind: kind_of(&sides[0]),
             vocab_size: vocab,

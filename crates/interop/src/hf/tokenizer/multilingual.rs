@@ -4,8 +4,8 @@ use attentive_base::error::{Error, Result};
 use attentive_config::Translator;
 use attentive_text::{Languages, Tokenizers, some_languages};
 
-use super::frame::Frame;
-use super::settings::Settings;
+use super::frame::SurroundingTokens;
+use super::settings::TokenizerSettings;
 
 /// Kinds of models (`model_type`) whose languages are tokens.
 const KINDS: [&str; 2] = ["mbart", "m2m_100"];
@@ -43,8 +43,8 @@ impl Multilingual {
     /// Returns `None` for a model without language tokens.
     pub(super) fn of(
         kind: &str,
-        settings: &Settings,
-        frame: &Frame,
+        settings: &TokenizerSettings,
+        frame: &SurroundingTokens,
         tokenizers: &Tokenizers,
     ) -> Result<Option<Self>> {
         let n_languages = tokenizers.src().languages().len();

@@ -6,13 +6,17 @@ use attentive_text::vocabulary;
 use serde_json::Value;
 
 use super::added;
-use super::frame::Frame;
-use super::settings::{LLAMA, Settings, T5};
+use super::frame::SurroundingTokens;
+use super::settings::{LLAMA, T5, TokenizerSettings};
 use super::wordpiece;
 
 /// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem
 /// with the file.
-pub(super) fn apply(file: &mut Value, settings: &Settings, refuse: impl Fn(String) -> Error) -> Result<()> {
+pub(super) fn apply(
+    file: &mut Value,
+    settings: &TokenizerSettings,
+    refuse: impl Fn(String) -> Error,
+) -> Result<()> {
     let declared = settings.added()?;
     added::declare(file, &declared, |token| settings.is_special(token)).map_err(&refuse)?;
     let pre_tokenizer = &mut file["pre_tokenizer"];
@@ -35,7 +39,7 @@ pub(super) fn apply(file: &mut Value, settings: &Settings, refuse: impl Fn(Strin
 }
 
 /// Sets the normalization of BERT, which depends on settings alone.
-fn normalize(file: &mut Value, settings: &Settings) -> Result<()> {
+fn normalize(file: &mut Value, settings: &TokenizerSettings) -> Result<()> {
     let normalizer = &mut file["normalizer"];
     if normalizer["type"] == "BertNormalizer" {
         normalizer["lowercase"] = settings.flag("do_lower_case")?.unwrap_or(true).into();
@@ -47,10 +51,10 @@ fn normalize(file: &mut Value, settings: &Settings) -> Result<()> {
 }
 
 /// The tokens that Llama's class puts around a text.
-fn llama_frame(settings: &Settings) -> Result<Frame> {
+fn llama_frame(settings: &TokenizerSettings) -> Result<SurroundingTokens> {
     let token = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
     let (bos, eos) = (token("bos_token", "<s>"), token("eos_token", "</s>"));
     let has_first = settings.flag("add_bos_token")?.unwrap_or(true);
     let has_last = settings.flag("add_eos_token")?.unwrap_or(false);
-    Ok(Frame::new(has_first.then_some(&bos), has_last.then_some(&eos)))
+    Ok(SurroundingTokens::new(has_first.then_some(&bos), has_last.then_some(&eos)))
 }

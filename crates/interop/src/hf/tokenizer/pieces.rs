@@ -8,10 +8,10 @@ use attentive_base::error::Result;
 use serde_json::Value;
 
 use super::super::json;
-use super::files::Files;
-use super::frame::Frame;
+use super::files::TokenizerFiles;
+use super::frame::SurroundingTokens;
 use super::languages::{M2M_100, MBART, NLLB, WMT21};
-use super::settings::{LLAMA, Settings};
+use super::settings::{LLAMA, TokenizerSettings};
 use super::{MOST_UNUSED, added};
 use crate::keys::not_understood;
 use crate::sentencepiece::SentencePiece;
@@ -28,7 +28,12 @@ const GAPS: usize = 100;
 const FIRST_LANGUAGES: usize = 25;
 
 /// Reads the tokenizer in `dir`, if it has such files.
-pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) -> Result<Option<Files>> {
+pub(super) fn read(
+    dir: &Path,
+    kind: &str,
+    vocab: usize,
+    settings: &TokenizerSettings,
+) -> Result<Option<TokenizerFiles>> {
     let find = |name: &str| Some(dir.join(name)).filter(|path| path.exists());
     if let (Some(source), Some(target)) = (find("source.spm"), find("target.spm")) {
         return marian(dir, [&source, &target], settings).map(Some);
@@ -50,31 +55,31 @@ pub(super) fn read(dir: &Path, kind: &str, vocab: usize, settings: &Settings) ->
 }
 
 /// T5: the ids are those of the pieces. The names of gaps in a text follow in reverse order.
-fn t5(path: PathBuf, settings: &Settings) -> Result<Files> {
+fn t5(path: PathBuf, settings: &TokenizerSettings) -> Result<TokenizerFiles> {
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer();
     let gaps = settings.number("extra_ids")?.unwrap_or(GAPS);
     let names: Vec<String> = (0..gaps).rev().map(|n| format!("<extra_id_{n}>")).collect();
     added::append(&mut side, pieces.texts().count() as TokenId, &names);
-    let end = Frame::new(None, Some("</s>"));
+    let end = SurroundingTokens::new(None, Some("</s>"));
     let framed = end.write(&mut side, |token| pieces.id(token));
     framed.map_err(|problem| not_understood(&path, problem))?;
-    Ok(Files::one(path, side))
+    Ok(TokenizerFiles::one(path, side))
 }
 
 /// Llama: the ids are those of the pieces. Its settings give the tokens around a text.
-fn llama(path: PathBuf, settings: &Settings) -> Result<Files> {
+fn llama(path: PathBuf, settings: &TokenizerSettings) -> Result<TokenizerFiles> {
     match settings.class() {
         LLAMA => {
             let side = SentencePiece::read(&path)?.tokenizer();
-            Ok(Files::one(path, side))
+            Ok(TokenizerFiles::one(path, side))
         }
         other => Err(not_understood(&path, format!("the class `{other}` of tokenizers is not supported"))),
     }
 }
 
 /// mBART, NLLB and XLM-R: the first tokens, the pieces, the languages if it has any, and the mask.
-fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
+fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<TokenizerFiles> {
     let refuse = |problem: String| not_understood(&path, problem);
     let pieces = SentencePiece::read(&path)?;
     let mut side = pieces.tokenizer_behind(&FRONT).map_err(refuse)?;
@@ -93,17 +98,17 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<Files> {
     added::append(&mut side, first as TokenId, &behind);
     if kind == XLM_R {
         added::take_blanks_before(&mut side, "<mask>");
-        let frame = Frame::new(Some("<s>"), Some("</s>"));
+        let frame = SurroundingTokens::new(Some("<s>"), Some("</s>"));
         let framed = frame.write(&mut side, |token| Some(if token == "<s>" { 0 } else { 2 }));
         framed.map_err(refuse)?;
-        return Ok(Files::one(path, side));
+        return Ok(TokenizerFiles::one(path, side));
     }
     ends_with(&mut side, 2).map_err(refuse)?;
-    Ok(Files::one(path, side))
+    Ok(TokenizerFiles::one(path, side))
 }
 
 /// M2M-100: pieces are looked up as strings, and languages follow.
-fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &Settings) -> Result<Files> {
+fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &TokenizerSettings) -> Result<TokenizerFiles> {
     let codes = match settings.text("language_codes").as_deref() {
         None | Some("m2m100") => M2M_100,
         Some("wmt21") => WMT21,
@@ -122,11 +127,11 @@ fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &Settings) -> Resu
     let made = SentencePiece::read(&path)?.tokenizer_with(&ids);
     let mut side = made.map_err(refuse)?;
     ends_with(&mut side, end).map_err(refuse)?;
-    Ok(Files { known: Some(ids.len()), ..Files::one(path, side) })
+    Ok(TokenizerFiles { known: Some(ids.len()), ..TokenizerFiles::one(path, side) })
 }
 
 /// MarianMT: two models of SentencePiece, whose pieces are looked up as strings in one vocabulary or two.
-fn marian(dir: &Path, sides: [&Path; 2], settings: &Settings) -> Result<Files> {
+fn marian(dir: &Path, sides: [&Path; 2], settings: &TokenizerSettings) -> Result<TokenizerFiles> {
     let path = dir.join("vocab.json");
     let source: HashMap<String, TokenId> = json(&path)?;
     let target = match settings.flag("separate_vocabs")? {
@@ -149,10 +154,10 @@ fn marian(dir: &Path, sides: [&Path; 2], settings: &Settings) -> Result<Files> {
         ends_with(&mut side, end).map_err(refuse)?;
         made.push(side);
     }
-    Ok(Files { path: path.clone(), sides: made, known: Some(source.len()) })
+    Ok(TokenizerFiles { path: path.clone(), sides: made, known: Some(source.len()) })
 }
 
 /// Puts `</s>`, which has the id `end`, after texts.
 fn ends_with(side: &mut Value, end: TokenId) -> Result<(), String> {
-    Frame::new(None, Some("</s>")).write(side, |_| Some(end))
+    SurroundingTokens::new(None, Some("</s>")).write(side, |_| Some(end))
 }

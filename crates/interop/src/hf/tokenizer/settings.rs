@@ -39,7 +39,7 @@ const LARGEST: u64 = 10_000;
 
 /// The settings of a tokenizer; all files may be missing.
 #[derive(Debug, Default)]
-pub(super) struct Settings {
+pub(super) struct TokenizerSettings {
     dir: PathBuf,
     map: Map<String, Value>,
     config: Map<String, Value>,
@@ -50,7 +50,7 @@ pub(super) struct Settings {
     default_class: &'static str,
 }
 
-impl Settings {
+impl TokenizerSettings {
     /// Reads the settings in `dir` of a model of the kind `kind` (`model_type`).
     pub(super) fn read(dir: &Path, kind: &str) -> Result<Self> {
         let (config, model) = (object(&dir.join(CONFIG))?, object(&dir.join(MODEL))?);

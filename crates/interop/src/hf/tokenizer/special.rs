@@ -6,9 +6,9 @@ use attentive_base::batch::TokenId;
 use attentive_config::SpecialNames;
 use serde_json::Value;
 
-use super::frame::Frame;
-use super::settings::Settings;
-use crate::hf::generation::Generation;
+use super::frame::SurroundingTokens;
+use super::settings::TokenizerSettings;
+use crate::hf::generation::HfGenerationConfig;
 
 /// Mask tokens of tokenizers whose settings name none.
 const MASKS: [&str; 2] = ["[MASK]", "<mask>"];
@@ -18,9 +18,9 @@ const MASKS: [&str; 2] = ["[MASK]", "<mask>"];
 pub(super) fn names(
     file: &Value,
     tokens: &BTreeMap<TokenId, String>,
-    frame: &Frame,
-    generation: &Generation,
-    settings: &Settings,
+    frame: &SurroundingTokens,
+    generation: &HfGenerationConfig,
+    settings: &TokenizerSettings,
 ) -> Result<SpecialNames, String> {
     let token = |id: Option<TokenId>| id.and_then(|id| tokens.get(&id)).cloned();
     let id = |token: Option<&String>| {

@@ -8,8 +8,8 @@ use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
-use super::frame::Frame;
-use super::settings::{MPNET, Settings};
+use super::frame::SurroundingTokens;
+use super::settings::{MPNET, TokenizerSettings};
 use crate::keys::not_understood;
 
 /// The prefix of a token that continues a word.
@@ -20,7 +20,7 @@ const LONGEST_WORD: usize = 100;
 pub(super) const CLASSES: [&str; 4] = ["BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", MPNET];
 
 /// Reads the tokenizer whose tokens are the lines of the file `path`.
-pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
+pub(super) fn read(path: &Path, settings: &TokenizerSettings) -> Result<Value> {
     settings.only("do_basic_tokenize", true)?;
     let refuse = |problem: String| not_understood(path, problem);
     let class = settings.class();
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, settings: &Settings) -> Result<Value> {
         _ => ["[CLS]", "[SEP]", "[MASK]", "[PAD]"],
     };
     let (first, last) = (special("cls_token", first), special("sep_token", last));
-    let frame = Frame::new(Some(&first), Some(&last));
+    let frame = SurroundingTokens::new(Some(&first), Some(&last));
     let (mask, pad) = (special("mask_token", mask), special("pad_token", pad));
     let id_of = |token: &str| Some(vocab.get(token)?.as_u64()? as TokenId);
     let mut file = json!({

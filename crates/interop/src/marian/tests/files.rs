@@ -6,21 +6,22 @@ use super::*;
 fn files_are_found_beside_the_weights() {
     let folder = copied("npz");
     let path = folder.path().join("model.npz");
-    assert_eq!(Foreign::open(&path, None, &Languages::default()).unwrap().kind, "Marian, npz");
+    assert_eq!(ForeignModel::open(&path, None, &Languages::default()).unwrap().kind, "Marian, npz");
     fs::copy(&path, folder.path().join("other.npz")).unwrap();
     // `decoder.yml` names the model.
-    assert!(Foreign::open(folder.path(), None, &Languages::default()).is_ok());
+    assert!(ForeignModel::open(folder.path(), None, &Languages::default()).is_ok());
     fs::remove_file(folder.path().join("decoder.yml")).unwrap();
     assert!(refusal(folder.path()).contains("several models, such as `model.npz` and `other.npz`"));
     let own = folder.path().join("other.npz.decoder.yml");
     fs::write(&own, "beam-size: 3").unwrap();
-    let config = Foreign::open(&folder.path().join("other.npz"), None, &Languages::default()).unwrap().config;
+    let config =
+        ForeignModel::open(&folder.path().join("other.npz"), None, &Languages::default()).unwrap().config;
     assert_eq!(config.decode.beam_width, 3);
     fs::copy(folder.path().join("vocab.yml"), folder.path().join("vocab2.yml")).unwrap();
     assert!(refusal(&path).contains("its vocabularies should be one file, or two with"));
     fs::rename(folder.path().join("vocab.yml"), folder.path().join("vocab.src.yml")).unwrap();
     fs::rename(folder.path().join("vocab2.yml"), folder.path().join("vocab.tgt.yml")).unwrap();
-    assert!(Foreign::open(&path, None, &Languages::default()).is_ok());
+    assert!(ForeignModel::open(&path, None, &Languages::default()).is_ok());
 }
 
 #[test]
@@ -28,7 +29,7 @@ fn files_of_the_same_pair_belong_together() {
     let folder = copied("firefox");
     let path = |name: &str| folder.path().join(name);
     let shortlist = |model: &str| -> std::result::Result<Vec<u8>, String> {
-        let foreign = Foreign::open(&path(model), None, &Languages::default());
+        let foreign = ForeignModel::open(&path(model), None, &Languages::default());
         let foreign = foreign.map_err(|error| error.to_string())?;
         let (_folder, dir) = written(foreign);
         Ok(fs::read(dir.join("shortlist.safetensors")).unwrap())
@@ -56,7 +57,7 @@ fn binary_files_of_other_tools_are_no_weights() {
     for name in ["pytorch_model.bin", "training_args.bin", "qualityModel.bin"] {
         fs::write(folder.path().join(name), b"PK\x03\x04 of another tool").unwrap();
     }
-    Foreign::open(folder.path(), None, &Languages::default()).unwrap();
+    ForeignModel::open(folder.path(), None, &Languages::default()).unwrap();
     fs::remove_file(folder.path().join(FIREFOX)).unwrap();
     assert!(refusal(folder.path()).contains("a pickled file"));
 }
@@ -70,7 +71,7 @@ fn the_search_says_which_vocabulary_is_the_source_s() {
     }
     let found = |vocabs: &str| {
         fs::write(path("decoder.yml"), format!("vocabs: [{vocabs}]")).unwrap();
-        Files::find(&path("model.npz")).map(|files| files.vocabs)
+        MarianFiles::find(&path("model.npz")).map(|files| files.vocabs)
     };
     // The order is not alphabetical, and not the one that the names suggest.
     let separate = Vocabs::Separate([path("vocab.ro.yml"), path("vocab.src.yml")]);

@@ -46,7 +46,7 @@ fn copied(kind: &str) -> tempfile::TempDir {
 }
 
 /// The model directory written from `foreign`.
-fn written(foreign: Foreign) -> (tempfile::TempDir, PathBuf) {
+fn written(foreign: ForeignModel) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("model");
     foreign.write(&out).unwrap();
@@ -54,11 +54,11 @@ fn written(foreign: Foreign) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn imported(path: &Path) -> (tempfile::TempDir, PathBuf) {
-    written(Foreign::open(path, None, &Languages::default()).unwrap())
+    written(ForeignModel::open(path, None, &Languages::default()).unwrap())
 }
 
 fn refusal(path: &Path) -> String {
-    Foreign::open(path, None, &Languages::default()).unwrap_err().to_string()
+    ForeignModel::open(path, None, &Languages::default()).unwrap_err().to_string()
 }
 
 /// The fixture `kind` as a binary file, with `options` changed and other tensors.

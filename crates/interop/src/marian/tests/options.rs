@@ -5,12 +5,12 @@ use super::*;
 
 #[test]
 fn the_owners_search_is_kept() {
-    let decode = Foreign::open(&fixture("npz"), None, &Languages::default()).unwrap().config.decode;
+    let decode = ForeignModel::open(&fixture("npz"), None, &Languages::default()).unwrap().config.decode;
     assert_eq!((decode.beam_width, decode.length_penalty), (6, 0.6));
     assert_eq!(decode.length_penalty_formula, LengthPenaltyFormula::Length);
-    let decode = Foreign::open(&fixture("ssru"), None, &Languages::default()).unwrap().config.decode;
+    let decode = ForeignModel::open(&fixture("ssru"), None, &Languages::default()).unwrap().config.decode;
     assert_eq!((decode.beam_width, decode.length_penalty), (12, 0.0));
-    let config = Foreign::open(&fixture("firefox"), None, &Languages::default()).unwrap().config;
+    let config = ForeignModel::open(&fixture("firefox"), None, &Languages::default()).unwrap().config;
     assert_eq!((config.decode.beam_width, config.decode.length_penalty), (1, 1.0));
     let never = |model: &ModelConfig| model.family.decoder().unwrap().suppress_tokens.clone();
     assert_eq!(never(&config.model).unwrap(), ["<pad>", "<unk>"]);
@@ -18,7 +18,7 @@ fn the_owners_search_is_kept() {
     let search = folder.path().join("decoder.yml");
     let with = |text: &str| fs::write(&search, format!("models: [model.npz]\nmax-length: 77\n{text}\n"));
     with("allow-unk: true").unwrap();
-    let model = Foreign::open(folder.path(), None, &Languages::default()).unwrap().config.model;
+    let model = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap().config.model;
     assert_eq!(model.max_len, 77);
     assert_eq!(never(&model).unwrap(), ["<pad>"]);
     for (line, problem) in [

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn shortlists_are_those_of_a_plain_scan() {
-    let foreign = Foreign::open(&fixture("firefox"), None, &Languages::default()).unwrap();
+    let foreign = ForeignModel::open(&fixture("firefox"), None, &Languages::default()).unwrap();
     let list = foreign.shortlist.as_ref().unwrap();
     let bytes = fs::read(fixture("firefox").join(LEXICON)).unwrap();
     let number = |at: usize| u64::from_le_bytes(bytes[8 * at..][..8].try_into().unwrap()) as usize;
@@ -61,7 +61,7 @@ fn of_text(option: &str, file: &str, content: &[u8]) -> std::result::Result<Vec<
     let text = fs::read_to_string(&search).unwrap();
     fs::write(&search, format!("{text}shortlist: {option}\n")).unwrap();
     fs::write(folder.path().join(file), content).unwrap();
-    let foreign = Foreign::open(folder.path(), None, &Languages::default());
+    let foreign = ForeignModel::open(folder.path(), None, &Languages::default());
     let list = foreign.map_err(|error| error.to_string())?.shortlist.unwrap();
     let tokens = 0..list.src_vocab() as TokenId;
     Ok(tokens.map(|token| list.candidates(&[token])).collect())

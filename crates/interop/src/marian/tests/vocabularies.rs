@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn words_are_looked_up() {
-    let foreign = Foreign::open(&fixture("npz"), None, &Languages::default()).unwrap();
+    let foreign = ForeignModel::open(&fixture("npz"), None, &Languages::default()).unwrap();
     let tokenizer = foreign.tokenizers.src();
     let ids = |text: &str| tokenizer.encode(text).unwrap();
     assert_eq!(ids("\" : -  it's a\\b # ä w27"), [2, 3, 4, 5, 6, 7, 8, 36]);
@@ -35,8 +35,8 @@ fn pieces_are_looked_up_as_strings() {
         fs::copy(&spm, folder.path().join(side)).unwrap();
     }
     fs::remove_file(&spm).unwrap();
-    let whole = Foreign::open(&fixture("ssru"), None, &Languages::default()).unwrap();
-    let foreign = Foreign::open(folder.path(), None, &Languages::default()).unwrap();
+    let whole = ForeignModel::open(&fixture("ssru"), None, &Languages::default()).unwrap();
+    let foreign = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap();
     assert_eq!(foreign.config.tokenizer.special.unknown_from, 604);
     let text = "ein Haus, zwei Häuser";
     let pieces = whole.tokenizers.src().encode(text).unwrap();
@@ -66,7 +66,7 @@ fn vocabularies_must_fit() {
     assert!(problem(&text.replace("</s>: 0", "end: 0")).contains("special token `eos` is missing"));
     // Tokens beyond the model's size are ignored, and rows without a token get one.
     fs::write(&path, text.replace("w0: 9", "w0: 1000")).unwrap();
-    let tokenizers = Foreign::open(folder.path(), None, &Languages::default()).unwrap().tokenizers;
+    let tokenizers = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap().tokenizers;
     assert_eq!(tokenizers.src().encode("w0 w1").unwrap(), [1, 10]);
     assert_eq!(tokenizers.src().token(9).unwrap(), "<unused-9>");
 }

@@ -10,7 +10,7 @@ fn grouped() -> impl Iterator<Item = Case> {
         case.bias = is_biased.then(|| random(6 * 140 * 140, 6));
         case.lengths = Some(ragged(3, 140));
         case.causality = Causality::Causal;
-        case.dropout = Some(Dropout { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
+        case.dropout = Some(DropoutCall { rate: 0.2, seed: 1, micro_batch: 2, site: 3 });
         case
     })
 }

@@ -1,7 +1,7 @@
 //! A layer with random inputs, run by the kernel and by the reference.
 
 use super::*;
-use crate::reference::{AdditiveAttention, AttentiveRecurrent, Recurrent};
+use crate::reference::{AttentiveRecurrent, Recurrent, ReferenceAdditiveAttention};
 use crate::testing::{assert_close, random, wide};
 
 /// src_len, d, d_key, d_value
@@ -197,7 +197,7 @@ impl Case {
                 bias: bias.as_deref(),
                 initial: initial.as_deref(),
             },
-            attention: AdditiveAttention {
+            attention: ReferenceAdditiveAttention {
                 shape: self.call().attention(self.lengths.rows()),
                 queries: &[],
                 keys: &keys,

@@ -1,15 +1,15 @@
 //! The AMX kernel: `tdpbssd` adds 64 products to each of 16 × 16 sums.
 
-use super::tile::{Room, Tile};
+use super::tile::{Tile, TileSums};
 use super::{DEPTH, ROWS};
-use crate::gemm::amx::{Configured, LINE, LINES, Operands, Output, TILE};
+use crate::gemm::amx::{AmxOperands, AmxSession, LINE, LINES, OutputTiles, TILE};
 
 /// Zero-padded copies of the last, incomplete tiles of panels.
 #[repr(C, align(64))]
 struct Tails<const P: usize>([[i8; TILE]; P]);
 
 /// Writes the sums: 16 rows by four panels or 32 rows by two.
-pub(super) fn product(unit: &Configured, panels: usize, rows: usize, tile: &Tile<'_>, room: &mut Room) {
+pub(super) fn product(unit: &AmxSession, panels: usize, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
     // SAFETY: the tile has at least one row; rows are stored in multiples of `ROWS`, which the caller of the
     // kernels has checked; the room holds all sums of a shape.
     unsafe {
@@ -32,14 +32,14 @@ pub(super) fn product(unit: &Configured, panels: usize, rows: usize, tile: &Tile
 /// Calls `multiply` for all complete tiles along the depth, and for the incomplete one.
 fn with_tails<const L: usize, const R: usize>(
     tile: &Tile<'_>,
-    room: &mut Room,
+    room: &mut TileSums,
     left: [*const i8; L],
-    multiply: impl Fn(&Operands<L, R>, &Output),
+    multiply: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
-    let mut out = Output { address: room.address().cast(), row: R * LINE, add: false };
+    let mut out = OutputTiles { address: room.address().cast(), row: R * LINE, add: false };
     let (steps, rest) = (tile.groups() / LINES, tile.groups() % LINES);
     let panels = tile.panels::<R>();
-    let mut operands = Operands {
+    let mut operands = AmxOperands {
         left: left.map(<*const i8>::cast),
         left_line: tile.stride,
         left_step: DEPTH,

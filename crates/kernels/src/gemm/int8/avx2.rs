@@ -6,14 +6,14 @@ use std::arch::x86_64::{
     _mm256_storeu_si256,
 };
 
-use super::tile::{Room, Tile};
+use super::tile::{Tile, TileSums};
 
 /// Defines a kernel and the function that selects its shape. `$prepare` and `$add` see half a line of the
 /// weight and the numbers of a row.
 macro_rules! kernels {
     ($(#[$attribute:meta])* $name:ident, $kernel:ident, $features:literal, $prepare:expr, $add:expr) => {
         $(#[$attribute])*
-        pub(super) unsafe fn $name(panels: usize, rows: usize, tile: &Tile<'_>, room: &mut Room) {
+        pub(super) unsafe fn $name(panels: usize, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 match (panels, rows) {
@@ -30,7 +30,7 @@ macro_rules! kernels {
         }
 
         #[target_feature(enable = $features)]
-        unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: &mut Room) {
+        unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: &mut TileSums) {
             const LANES: usize = 8;
             let (mut left, mut right) = (tile.rows(ROWS), tile.panels::<PANELS>());
             let (mut ahead, prefetches) = (tile.ahead::<PANELS>(), tile.next.is_some());

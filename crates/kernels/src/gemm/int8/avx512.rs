@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use std::array::from_fn;
 use std::hint::black_box;
 
-use super::results::Results;
+use super::results::Dequantization;
 use super::tile::Tile;
 use crate::gemm::isa::Avx512Vnni;
 use crate::packed::PANEL;
@@ -34,7 +34,7 @@ pub(super) fn product(
     _proof: Avx512Vnni,
     panels: usize,
     tile: &Tile<'_>,
-    results: Results<'_>,
+    results: Dequantization<'_>,
     out: &mut TileMut<'_>,
 ) {
     let rows = results.row_scales.len();
@@ -53,7 +53,7 @@ pub(super) fn product(
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
     tile: &Tile<'_>,
-    results: Results<'_>,
+    results: Dequantization<'_>,
     out: &mut TileMut<'_>,
 ) {
     let cols = results.col_scales.len();

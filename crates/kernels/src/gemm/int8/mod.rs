@@ -25,8 +25,8 @@ pub(crate) use super::isa::IntegerIsa;
 use crate::packed::{PANEL, PackedInt8};
 use crate::prefetch::is_far;
 use crate::tile::TileMut;
-use results::{NO_BIAS, Results, write};
-use tile::{Room, Tile, TileShape, Unit, with_rooms};
+use results::{Dequantization, NO_BIAS, write};
+use tile::{Int8TileKernel, Tile, TileShape, TileSums, with_rooms};
 
 /// Rows of the left operand are stored in multiples of this.
 const ROWS: usize = 16;
@@ -35,7 +35,7 @@ const DEPTH: usize = 64;
 
 /// The left operand `[rows, k]`, quantized row by row.
 #[derive(Clone, Copy)]
-pub(crate) struct Left<'a> {
+pub(crate) struct Int8LeftOperand<'a> {
     isa: IntegerIsa,
     /// Signed bytes, or unsigned ones that are larger by 128 if [`is_offset`].
     bytes: &'a [i8],
@@ -69,7 +69,7 @@ pub(crate) fn prepare<'a>(
     bytes: &'a mut [i8],
     scales: &'a mut [f32],
     parallel: bool,
-) -> Left<'a> {
+) -> Int8LeftOperand<'a> {
     let stride = stride(k);
     let quantize_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
         let (values, rest) = bytes.split_at_mut(k);
@@ -88,12 +88,12 @@ pub(crate) fn prepare<'a>(
         let rows = bytes.chunks_exact_mut(stride).zip(&mut *scales);
         rows.enumerate().for_each(quantize_row);
     }
-    Left { isa, bytes, stride, scales }
+    Int8LeftOperand { isa, bytes, stride, scales }
 }
 
 /// `out` from rows `row..` of the left operand and columns `col..` of the weight; both are multiples of 16.
 pub(crate) fn product(
-    left: Left<'_>,
+    left: Int8LeftOperand<'_>,
     row: usize,
     weight: PackedInt8<'_>,
     col: usize,
@@ -109,7 +109,7 @@ pub(crate) fn product(
             avx512::product(proof, shape.panels, tile, results, out);
         });
     }
-    let unit = Unit::new(left.isa);
+    let unit = Int8TileKernel::new(left.isa);
     with_rooms(|rooms| match m % (2 * ROWS) {
         // So few rows fill only one tile of the matrix unit; they go through it with more columns.
         rest @ 1..=ROWS if m > ROWS && matches!(left.isa, IntegerIsa::Amx(_)) => {
@@ -136,13 +136,13 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(left: Left<'a>, row: usize, rows: usize, weight: PackedInt8<'a>, col: usize) -> Self {
+    fn new(left: Int8LeftOperand<'a>, row: usize, rows: usize, weight: PackedInt8<'a>, col: usize) -> Self {
         assert!(
             row.is_multiple_of(ROWS) && col.is_multiple_of(PANEL),
             "row {row} and column {col} do not start blocks"
         );
         let panel = weight.k().next_multiple_of(4) * PANEL;
-        let Left { isa, stride, .. } = left;
+        let Int8LeftOperand { isa, stride, .. } = left;
         Self {
             isa,
             left: &left.bytes[row * stride..][..rows.next_multiple_of(ROWS) * stride],
@@ -159,8 +159,8 @@ impl<'a> Part<'a> {
     /// Rows `rows` of the output. The results of a tile are written while the unit computes the next one.
     fn product(
         &self,
-        unit: &Unit,
-        rooms: &mut [Room; 2],
+        unit: &Int8TileKernel,
+        rooms: &mut [TileSums; 2],
         rows: Range<usize>,
         out: &mut TileMut<'_>,
         epilogue: Epilogue<'_>,
@@ -187,7 +187,7 @@ impl<'a> Part<'a> {
         rows: Range<usize>,
         n: usize,
         epilogue: Epilogue<'p>,
-        mut multiply: impl FnMut(&Tile<'p>, Results<'p>),
+        mut multiply: impl FnMut(&Tile<'p>, Dequantization<'p>),
     ) {
         for col in (0..n).step_by(shape.cols()) {
             let cols = shape.cols().min(n - col);
@@ -204,7 +204,7 @@ impl<'a> Part<'a> {
                     column_sums: &self.col_sums[col..][..cols],
                 };
                 let rows = shape.rows.min(rows.end - row);
-                let results = Results {
+                let results = Dequantization {
                     row,
                     col,
                     row_scales: &self.row_scales[row..][..rows],

@@ -1,10 +1,10 @@
 //! The portable kernel: one row by one panel.
 
-use super::tile::{Room, Tile};
+use super::tile::{Tile, TileSums};
 use crate::packed::PANEL;
 
 /// Adds the product of the first row and the first panel to the sums.
-pub(super) fn add_product(tile: &Tile<'_>, room: &mut Room) {
+pub(super) fn add_product(tile: &Tile<'_>, room: &mut TileSums) {
     let left = tile.left[..tile.groups() * 4].as_chunks::<4>().0;
     let right = tile.right[..tile.panel].as_chunks::<{ 4 * PANEL }>().0;
     let mut sums = [0i32; PANEL];

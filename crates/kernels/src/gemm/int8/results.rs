@@ -9,7 +9,7 @@ pub(super) static NO_BIAS: [f32; MOST_COLS] = [-0.0; MOST_COLS];
 
 /// What turns the sums of a tile into results.
 #[derive(Clone, Copy)]
-pub(super) struct Results<'a> {
+pub(super) struct Dequantization<'a> {
     /// The first row and column in the output.
     pub(super) row: usize,
     pub(super) col: usize,
@@ -19,7 +19,7 @@ pub(super) struct Results<'a> {
     pub(super) activation: Activation,
 }
 
-impl Results<'_> {
+impl Dequantization<'_> {
     /// Results below this are 0.
     #[inline(always)]
     pub(super) fn floor(&self) -> f32 {
@@ -32,9 +32,9 @@ impl Results<'_> {
 
 vectorized! {
     /// Writes the results of a tile, whose sums have the distance `stride` between rows.
-    pub(super) fn write(sums: &[i32], stride: usize, results: Results<'_>, out: &mut TileMut<'_>) {
+    pub(super) fn write(sums: &[i32], stride: usize, results: Dequantization<'_>, out: &mut TileMut<'_>) {
         let floor = results.floor();
-        let Results { row, col, row_scales, col_scales, bias, .. } = results;
+        let Dequantization { row, col, row_scales, col_scales, bias, .. } = results;
         for (number, (&row_scale, sums)) in row_scales.iter().zip(sums.chunks_exact(stride)).enumerate() {
             let out = &mut out.row_mut(row + number)[col..][..col_scales.len()];
             let factors = sums.iter().zip(col_scales).zip(bias);

@@ -5,7 +5,7 @@ use super::{IntegerIsa, portable};
 use super::{amx, avx2};
 use crate::packed::PANEL;
 #[cfg(target_arch = "x86_64")]
-use crate::prefetch::Ahead;
+use crate::prefetch::Prefetcher;
 use crate::scratch::with_scratch;
 
 /// Elements of the largest tile, that of the matrix unit.
@@ -15,7 +15,7 @@ pub(super) const MOST_COLS: usize = 128;
 
 /// The sums of one tile, row after row.
 #[repr(C, align(64))]
-pub(super) struct Room([i32; MOST]);
+pub(super) struct TileSums([i32; MOST]);
 
 /// Rows and panels that a kernel computes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +36,8 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Ahead`]. AMX and the portable
-    /// kernel do not.
+    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Prefetcher`]. AMX and the
+    /// portable kernel do not.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
@@ -68,16 +68,16 @@ impl TileShape {
 }
 
 /// Calls `work` with two rooms of unspecified contents.
-pub(super) fn with_rooms<R>(work: impl FnOnce(&mut [Room; 2]) -> R) -> R {
-    let align = align_of::<Room>() / size_of::<f32>();
+pub(super) fn with_rooms<R>(work: impl FnOnce(&mut [TileSums; 2]) -> R) -> R {
+    let align = align_of::<TileSums>() / size_of::<f32>();
     with_scratch(2 * MOST + align, |scratch| {
         // SAFETY: every bit pattern is a valid room.
-        let (_, rooms, _) = unsafe { scratch.align_to_mut::<[Room; 2]>() };
+        let (_, rooms, _) = unsafe { scratch.align_to_mut::<[TileSums; 2]>() };
         work(&mut rooms[0])
     })
 }
 
-impl Room {
+impl TileSums {
     /// Sets the sums to zero.
     fn clear(&mut self, shape: TileShape, rows: usize) {
         self.0[..rows * shape.cols()].fill(0);
@@ -112,17 +112,17 @@ impl Room {
 }
 
 /// What computes the sums of tiles, ready for use on the calling thread.
-pub(super) enum Unit {
+pub(super) enum Int8TileKernel {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
     AvxVnni,
     #[cfg(target_arch = "x86_64")]
-    Amx(crate::gemm::amx::Configured),
+    Amx(crate::gemm::amx::AmxSession),
 }
 
-impl Unit {
+impl Int8TileKernel {
     pub(super) fn new(isa: IntegerIsa) -> Self {
         match isa {
             IntegerIsa::Portable => Self::Portable,
@@ -133,14 +133,14 @@ impl Unit {
             #[cfg(target_arch = "x86_64")]
             IntegerIsa::Avx512Vnni(_) => unreachable!("its kernel keeps the sums in registers"),
             #[cfg(target_arch = "x86_64")]
-            IntegerIsa::Amx(proof) => Self::Amx(crate::gemm::amx::Configured::int8(proof)),
+            IntegerIsa::Amx(proof) => Self::Amx(crate::gemm::amx::AmxSession::int8(proof)),
             #[cfg(not(target_arch = "x86_64"))]
             _ => unreachable!("an x86-64 instruction set"),
         }
     }
 
     /// Writes the sums of `rows` rows to `room`. The shape must be that of the same instruction set.
-    pub(super) fn product(&self, shape: TileShape, rows: usize, tile: &Tile<'_>, room: &mut Room) {
+    pub(super) fn product(&self, shape: TileShape, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
         assert!(
             1 <= rows && rows <= shape.rows && shape.rows * shape.cols() <= MOST,
             "{rows} rows of {shape:?}"
@@ -196,9 +196,9 @@ impl Tile<'_> {
     /// The panels of [`Self::next`].
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) fn ahead<const P: usize>(&self) -> Ahead<P> {
+    pub(super) fn ahead<const P: usize>(&self) -> Prefetcher<P> {
         let next = self.next.unwrap_or(self.right.as_ptr());
-        Ahead::new(std::array::from_fn(|panel| next.wrapping_add(panel * self.panel)))
+        Prefetcher::new(std::array::from_fn(|panel| next.wrapping_add(panel * self.panel)))
     }
 
     /// The address of the first of `rows` rows.

@@ -2,11 +2,11 @@
 //! the hardware.
 
 use super::{DEPTH, Tile, WIDTH};
-use crate::gemm::amx::{LINE, LINES, Operands, Output, TILE};
+use crate::gemm::amx::{AmxOperands, LINE, LINES, OutputTiles, TILE};
 
 /// Buffer for all sums of a tile of which only a part is wanted.
 #[repr(C, align(64))]
-struct Room([f32; 4 * WIDTH * WIDTH]);
+struct SumsBuffer([f32; 4 * WIDTH * WIDTH]);
 
 /// Zero-padded copies of the last, incomplete blocks of panels.
 #[repr(C, align(64))]
@@ -18,15 +18,16 @@ struct Tails<const N: usize>([[u16; WIDTH * DEPTH]; N]);
 /// Each panel of `tile` has as many lines as it says; the output is writable for its rows and columns.
 pub(super) unsafe fn multiply<const L: usize, const R: usize>(
     tile: &Tile<L, R>,
-    unit: impl Fn(&Operands<L, R>, &Output),
+    unit: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
     const { assert!(L * R == 4) };
     if tile.rows == L * WIDTH && tile.cols == R * WIDTH {
-        let out = Output { address: tile.out.cast(), row: tile.out_row * size_of::<f32>(), add: tile.add };
+        let out =
+            OutputTiles { address: tile.out.cast(), row: tile.out_row * size_of::<f32>(), add: tile.add };
         // SAFETY: the whole tile lies in the output.
         return unsafe { multiply_into(tile, out, unit) };
     }
-    let mut room = Room([0.0; 4 * WIDTH * WIDTH]);
+    let mut room = SumsBuffer([0.0; 4 * WIDTH * WIDTH]);
     // SAFETY: the output is writable for the tile's rows and columns.
     let row_of =
         |row: usize| unsafe { std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols) };
@@ -35,7 +36,7 @@ pub(super) unsafe fn multiply<const L: usize, const R: usize>(
             room[..tile.cols].copy_from_slice(row_of(row));
         }
     }
-    let out = Output { address: room.0.as_mut_ptr().cast(), row: R * LINE, add: tile.add };
+    let out = OutputTiles { address: room.0.as_mut_ptr().cast(), row: R * LINE, add: tile.add };
     // SAFETY: `room` holds a whole tile.
     unsafe { multiply_into(tile, out, unit) }
     for (row, room) in room.0.chunks(R * WIDTH).enumerate().take(tile.rows) {
@@ -47,11 +48,11 @@ pub(super) unsafe fn multiply<const L: usize, const R: usize>(
 /// See [`multiply`], with a whole tile `out`.
 unsafe fn multiply_into<const L: usize, const R: usize>(
     tile: &Tile<L, R>,
-    mut out: Output,
-    unit: impl Fn(&Operands<L, R>, &Output),
+    mut out: OutputTiles,
+    unit: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
     let (steps, rest) = (tile.lines / LINES, tile.lines % LINES);
-    let mut operands = Operands {
+    let mut operands = AmxOperands {
         left: tile.left.map(<*const u16>::cast),
         left_line: LINE,
         left_step: TILE,

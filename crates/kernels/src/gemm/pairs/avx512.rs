@@ -11,7 +11,7 @@ use std::array::from_fn;
 use std::mem::transmute;
 
 use super::{Tile, WIDTH};
-use crate::prefetch::Ahead;
+use crate::prefetch::Prefetcher;
 
 /// Rows of a register tile.
 const ROWS: usize = 8;
@@ -81,7 +81,7 @@ unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const 
     tile: &Tile<L, P>,
     first: usize,
 ) {
-    let mut ahead = Ahead::new(tile.next.unwrap_or(tile.right));
+    let mut ahead = Prefetcher::new(tile.next.unwrap_or(tile.right));
     let pair = |x: __m512i| -> __m512bh {
         // SAFETY: both types are 512 bits.
         unsafe { transmute(x) }

@@ -11,7 +11,7 @@ mod avx512;
 mod operand;
 mod pack;
 
-use super::amx::Configured;
+use super::amx::AmxSession;
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Epilogue, Product, View};
@@ -20,8 +20,8 @@ use crate::packed::PackedBf16;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
-use operand::{Operand, Panels, Part};
-pub(super) use pack::Side;
+use operand::{Operand, OperandPart, Panels};
+pub(super) use pack::OperandSide;
 
 /// Depth of a block.
 const DEPTH: usize = 32;
@@ -46,13 +46,13 @@ const TASK_WORK: usize = 1 << 22;
 /// other.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Block([[u16; DEPTH]; WIDTH]);
+pub(crate) struct PairBlock([[u16; DEPTH]; WIDTH]);
 
 /// Panels of each operand, from some depth on, and the output of their product.
 struct Tile<const LEFT: usize, const RIGHT: usize> {
     left: [*const u16; LEFT],
     right: [*const u16; RIGHT],
-    /// The panels to prefetch, see [`crate::prefetch::Ahead`]. Only the kernel of AVX-512 does.
+    /// The panels to prefetch, see [`crate::prefetch::Prefetcher`]. Only the kernel of AVX-512 does.
     next: Option<[*const u16; RIGHT]>,
     /// Lines of the panels, of which those of the left operand are padded to whole blocks.
     lines: usize,
@@ -75,15 +75,19 @@ enum Following {
 
 /// An operand of a product.
 #[derive(Clone, Copy)]
-pub(super) enum Given<'a> {
+pub(super) enum PairsOperand<'a> {
     /// Packed for this product.
     Plain(View<'a>),
     /// Packed before, by [`with_packed`].
-    Packed(&'a [Block]),
+    Packed(&'a [PairBlock]),
 }
 
 /// Computes `out`, on several threads if that is faster.
-pub(super) fn product(isa: PairIsa, product: &Product<'_, Given<'_>, Given<'_>>, out: &mut TileMut<'_>) {
+pub(super) fn product(
+    isa: PairIsa,
+    product: &Product<'_, PairsOperand<'_>, PairsOperand<'_>>,
+    out: &mut TileMut<'_>,
+) {
     if product.write_empty(out) {
         return;
     }
@@ -101,12 +105,12 @@ pub(super) fn product(isa: PairIsa, product: &Product<'_, Given<'_>, Given<'_>>,
     let wanted = wanted_tasks(area(m, n).saturating_mul(k), TASK_WORK);
     let (rows, cols) = grain.rectangle(m, n, wanted);
     let left = match a {
-        Given::Plain(a) => Operand::new(Side::Left, a, m, k, n > cols),
-        Given::Packed(blocks) => Operand::packed(Side::Left, blocks, m, k),
+        PairsOperand::Plain(a) => Operand::new(OperandSide::Left, a, m, k, n > cols),
+        PairsOperand::Packed(blocks) => Operand::packed(OperandSide::Left, blocks, m, k),
     };
     let right = match b {
-        Given::Plain(b) => Operand::new(Side::Right, b.t(), n, k, m > rows),
-        Given::Packed(blocks) => Operand::packed(Side::Right, blocks, n, k),
+        PairsOperand::Plain(b) => Operand::new(OperandSide::Right, b.t(), n, k, m > rows),
+        PairsOperand::Packed(blocks) => Operand::packed(OperandSide::Right, blocks, n, k),
     };
     with_blocks(left.shared_len() + right.shared_len(), |blocks| {
         let (left_blocks, right_blocks) = blocks.split_at_mut(left.shared_len());
@@ -127,11 +131,11 @@ pub(super) fn product(isa: PairIsa, product: &Product<'_, Given<'_>, Given<'_>>,
 }
 
 /// Calls `work` with `len` scratch blocks of unspecified contents.
-fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [Block]) -> R) -> R {
-    let (size, align) = (size_of::<Block>() / 4, align_of::<Block>() / 4);
+fn with_blocks<R>(len: usize, work: impl FnOnce(&mut [PairBlock]) -> R) -> R {
+    let (size, align) = (size_of::<PairBlock>() / 4, align_of::<PairBlock>() / 4);
     with_scratch(len * size + align, |scratch| {
         // SAFETY: every bit pattern is a valid block.
-        let (_, blocks, _) = unsafe { scratch.align_to_mut::<Block>() };
+        let (_, blocks, _) = unsafe { scratch.align_to_mut::<PairBlock>() };
         work(&mut blocks[..len])
     })
 }
@@ -142,7 +146,7 @@ pub(crate) fn n_blocks(count: usize, k: usize) -> usize {
 }
 
 /// The numbers, which are aligned to 64 bytes, as blocks.
-pub(crate) fn blocks_of(numbers: &mut [u16]) -> &mut [Block] {
+pub(crate) fn blocks_of(numbers: &mut [u16]) -> &mut [PairBlock] {
     // SAFETY: every bit pattern is a valid block.
     let (before, blocks, _) = unsafe { numbers.align_to_mut() };
     assert!(before.is_empty(), "blocks must be aligned");
@@ -151,19 +155,19 @@ pub(crate) fn blocks_of(numbers: &mut [u16]) -> &mut [Block] {
 
 /// Rounds and packs `x` `[rows, k]`, the left operand of products with packed weights; on several threads if
 /// `parallel`.
-pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [Block], parallel: bool) {
+pub(crate) fn prepare(rows: usize, k: usize, x: &[f32], blocks: &mut [PairBlock], parallel: bool) {
     if rows > 0 && k > 0 {
-        pack::pack(Side::Left, View::rows(x, k), rows, k, blocks, parallel);
+        pack::pack(OperandSide::Left, View::rows(x, k), rows, k, blocks, parallel);
     }
 }
 
 /// Calls `work` with `x` `[count, k]`, the left operand of several products or the transpose of the right
 /// one, rounded and packed.
 pub(super) fn with_packed<R>(
-    side: Side,
+    side: OperandSide,
     x: View<'_>,
     [count, k]: [usize; 2],
-    work: impl FnOnce(&[Block]) -> R,
+    work: impl FnOnce(&[PairBlock]) -> R,
 ) -> R {
     with_blocks(n_blocks(count, k), |blocks| {
         if count > 0 && k > 0 {
@@ -177,13 +181,13 @@ pub(super) fn with_packed<R>(
 /// `col..` of `weight`, on the calling thread. `row` and `col` are multiples of 16.
 pub(crate) fn product_packed(
     isa: PairIsa,
-    (left, rows, row): (&[Block], usize, usize),
+    (left, rows, row): (&[PairBlock], usize, usize),
     (weight, col): (PackedBf16<'_>, usize),
     out: &mut TileMut<'_>,
     epilogue: Epilogue<'_>,
 ) {
-    let left = Part::packed(left, rows.div_ceil(WIDTH), row / WIDTH);
-    let right = Part::stored(weight, col, out.cols());
+    let left = OperandPart::packed(left, rows.div_ceil(WIDTH), row / WIDTH);
+    let right = OperandPart::stored(weight, col, out.cols());
     let product = Product::new(weight.k(), left, right).then(epilogue);
     if !product.write_empty(out) {
         rectangle(isa, &product, out);
@@ -191,12 +195,12 @@ pub(crate) fn product_packed(
 }
 
 /// Computes one task's part of the output.
-fn rectangle(isa: PairIsa, product: &Product<'_, Part<'_>, Part<'_>>, out: &mut TileMut<'_>) {
+fn rectangle(isa: PairIsa, product: &Product<'_, OperandPart<'_>, OperandPart<'_>>, out: &mut TileMut<'_>) {
     let Product { k, a: left, b: right, .. } = product;
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
         let unit = match isa {
-            PairIsa::Amx(proof) => Some(Configured::bf16(proof)),
+            PairIsa::Amx(proof) => Some(AmxSession::bf16(proof)),
             PairIsa::Avx512(_) => None,
         };
         for start in (0..*k).step_by(STEPS * DEPTH) {

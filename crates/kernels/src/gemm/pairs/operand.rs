@@ -1,7 +1,7 @@
 //! Packed operands: packed once for all tasks, or part by part by each task.
 
-use super::pack::{Side, pack, pack_group};
-use super::{Block, DEPTH, STEPS, View, WIDTH, n_blocks};
+use super::pack::{OperandSide, pack, pack_group};
+use super::{DEPTH, PairBlock, STEPS, View, WIDTH, n_blocks};
 use crate::packed::PackedBf16;
 use crate::parallel::is_large;
 use crate::prefetch::is_far;
@@ -9,7 +9,7 @@ use crate::prefetch::is_far;
 /// The left operand, or the transpose of the right one: `[count, k]`.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
-    side: Side,
+    side: OperandSide,
     source: Source<'a>,
     count: usize,
     k: usize,
@@ -19,7 +19,7 @@ pub(super) struct Operand<'a> {
 #[derive(Clone, Copy)]
 enum Source<'a> {
     /// Packed before, for several products.
-    Packed(&'a [Block]),
+    Packed(&'a [PairBlock]),
     /// Packed before the tasks start, since several of them read the same part.
     Shared(View<'a>),
     /// Packed part by part, each by the task that reads it.
@@ -28,13 +28,13 @@ enum Source<'a> {
 
 impl<'a> Operand<'a> {
     /// An operand whose parts are each read by several tasks if `shared`.
-    pub(super) fn new(side: Side, view: View<'a>, count: usize, k: usize, shared: bool) -> Self {
+    pub(super) fn new(side: OperandSide, view: View<'a>, count: usize, k: usize, shared: bool) -> Self {
         let source = if shared { Source::Shared(view) } else { Source::Own(view) };
         Self { side, source, count, k }
     }
 
     /// An operand that [`pack`] has packed.
-    pub(super) fn packed(side: Side, blocks: &'a [Block], count: usize, k: usize) -> Self {
+    pub(super) fn packed(side: OperandSide, blocks: &'a [PairBlock], count: usize, k: usize) -> Self {
         Self { side, source: Source::Packed(blocks), count, k }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Operand<'a> {
     }
 
     /// Packs the whole operand if it is shared.
-    pub(super) fn pack_shared(&self, blocks: &mut [Block]) {
+    pub(super) fn pack_shared(&self, blocks: &mut [PairBlock]) {
         if let Source::Shared(view) = self.source {
             let parallel = is_large(self.count * self.k);
             pack(self.side, view, self.count, self.k, blocks, parallel);
@@ -55,27 +55,27 @@ impl<'a> Operand<'a> {
     }
 
     /// The part of `rows` rows from `row` on; `row` is a multiple of `WIDTH`.
-    pub(super) fn part<'p>(&self, shared: &'p [Block], row: usize, rows: usize) -> Part<'p>
+    pub(super) fn part<'p>(&self, shared: &'p [PairBlock], row: usize, rows: usize) -> OperandPart<'p>
     where
         'a: 'p,
     {
-        let packed = |blocks| Part::packed(blocks, self.count.div_ceil(WIDTH), row / WIDTH);
+        let packed = |blocks| OperandPart::packed(blocks, self.count.div_ceil(WIDTH), row / WIDTH);
         match self.source {
             Source::Packed(blocks) => packed(blocks),
             Source::Shared(_) => packed(shared),
-            Source::Own(view) => Part::Own { side: self.side, view: view.from(row, 0), rows },
+            Source::Own(view) => OperandPart::Own { side: self.side, view: view.from(row, 0), rows },
         }
     }
 }
 
 /// The part of an operand used by one task.
 #[derive(Clone, Copy)]
-pub(super) enum Part<'a> {
+pub(super) enum OperandPart<'a> {
     /// Panels from `first` on of a completely packed operand: all panels of the first `STEPS` blocks of
     /// depth, then those of the next, and so on.
-    Shared { blocks: &'a [Block], panels: usize, first: usize },
+    Shared { blocks: &'a [PairBlock], panels: usize, first: usize },
     /// Packed by the task.
-    Own { side: Side, view: View<'a>, rows: usize },
+    Own { side: OperandSide, view: View<'a>, rows: usize },
     /// Panels of a packed weight with `panel` elements each.
     Stored {
         values: &'a [u16],
@@ -85,9 +85,9 @@ pub(super) enum Part<'a> {
     },
 }
 
-impl<'a> Part<'a> {
+impl<'a> OperandPart<'a> {
     /// Panels from `first` on of an operand with `panels` panels that [`pack`] has packed.
-    pub(super) fn packed(blocks: &'a [Block], panels: usize, first: usize) -> Self {
+    pub(super) fn packed(blocks: &'a [PairBlock], panels: usize, first: usize) -> Self {
         Self::Shared { blocks, panels, first }
     }
 
@@ -108,9 +108,9 @@ impl<'a> Part<'a> {
 
     /// The panels from depth `start` on, a multiple of `STEPS` blocks; packed into `room` if they are the
     /// task's own.
-    pub(super) fn panels<'p>(&'p self, start: usize, depth: usize, room: &'p mut [Block]) -> Panels<'p> {
+    pub(super) fn panels<'p>(&'p self, start: usize, depth: usize, room: &'p mut [PairBlock]) -> Panels<'p> {
         let steps = depth.div_ceil(DEPTH);
-        let of_blocks = |blocks: &'p [Block]| Panels {
+        let of_blocks = |blocks: &'p [PairBlock]| Panels {
             values: numbers(blocks),
             panel: steps * WIDTH * DEPTH,
             lines: steps * WIDTH,
@@ -142,7 +142,7 @@ impl<'a> Part<'a> {
 }
 
 /// The numbers of blocks.
-fn numbers(blocks: &[Block]) -> &[u16] {
+fn numbers(blocks: &[PairBlock]) -> &[u16] {
     // SAFETY: a block consists of numbers.
     unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), size_of_val(blocks) / 2) }
 }

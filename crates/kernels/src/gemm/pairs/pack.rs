@@ -9,7 +9,7 @@ use std::mem::transmute;
 
 use rayon::prelude::*;
 
-use super::{Block, DEPTH, STEPS, View, WIDTH};
+use super::{DEPTH, PairBlock, STEPS, View, WIDTH};
 use crate::transpose::transpose_lines;
 
 /// Panels packed by one task, so that it reads whole cache lines when a row spans several panels.
@@ -17,7 +17,7 @@ const GROUP: usize = 4;
 
 /// The block layout of an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::gemm) enum Side {
+pub(in crate::gemm) enum OperandSide {
     Left,
     Right,
 }
@@ -26,7 +26,14 @@ pub(in crate::gemm) enum Side {
 /// rows. The CPU must have AVX-512BW and AVX-512 BF16. Uses several threads if `parallel`.
 ///
 /// Rounds like [`super::super::bf16::round`], but flushes subnormal numbers to zero.
-pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block], parallel: bool) {
+pub(super) fn pack(
+    side: OperandSide,
+    x: View<'_>,
+    count: usize,
+    k: usize,
+    blocks: &mut [PairBlock],
+    parallel: bool,
+) {
     x.assert_holds("operand", count, k);
     let panels = count.div_ceil(WIDTH);
     for_chunks(parallel, blocks, panels * STEPS, |number, blocks| {
@@ -42,11 +49,11 @@ pub(super) fn pack(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut
 /// Calls `work(number, chunk)` for chunks of `len` blocks.
 fn for_chunks(
     parallel: bool,
-    blocks: &mut [Block],
+    blocks: &mut [PairBlock],
     len: usize,
-    work: impl Fn(usize, &mut [Block]) + Sync + Send,
+    work: impl Fn(usize, &mut [PairBlock]) + Sync + Send,
 ) {
-    let work = |(number, chunk): (usize, &mut [Block])| work(number, chunk);
+    let work = |(number, chunk): (usize, &mut [PairBlock])| work(number, chunk);
     if parallel {
         blocks.par_chunks_mut(len).enumerate().for_each(work);
     } else {
@@ -56,9 +63,9 @@ fn for_chunks(
 
 /// [`pack`] on the calling thread for at most `STEPS` blocks of depth: the first panels of `count` rows,
 /// processed along the contiguous direction of `x` if it has one.
-pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks: &mut [Block]) {
+pub(super) fn pack_group(side: OperandSide, x: View<'_>, count: usize, k: usize, blocks: &mut [PairBlock]) {
     let steps = k.div_ceil(DEPTH);
-    let pack = |panel: usize, step: usize, block: &mut Block| {
+    let pack = |panel: usize, step: usize, block: &mut PairBlock| {
         let (row, depth) = (panel * WIDTH, step * DEPTH);
         let (rows, depths) = (WIDTH.min(count - row), DEPTH.min(k - depth));
         let x = x.from(row, depth);
@@ -92,24 +99,24 @@ pub(super) fn pack_group(side: Side, x: View<'_>, count: usize, k: usize, blocks
 /// exactly one if `WHOLE`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn pack_block<const WHOLE: bool>(
-    side: Side,
+    side: OperandSide,
     x: View<'_>,
     rows: usize,
     depths: usize,
-    block: &mut Block,
+    block: &mut PairBlock,
 ) {
     // Loops over whole blocks have lengths that the compiler knows.
     let (rows, depths) = if WHOLE { (WIDTH, DEPTH) } else { (rows, depths) };
     // SAFETY: the view holds everything that is read, and so does `gathered`.
     let (form, mut lines) = unsafe {
         if x.col_stride == 1 {
-            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
+            (OperandSide::Left, lines_of_rows::<WHOLE>(x, rows, depths))
         } else if x.row_stride == 1 {
-            (Side::Right, lines_of_pairs::<WHOLE>(x, rows, depths))
+            (OperandSide::Right, lines_of_pairs::<WHOLE>(x, rows, depths))
         } else {
             let gathered = gather(x, rows, depths);
             let x = View::rows(gathered.as_flattened(), DEPTH);
-            (Side::Left, lines_of_rows::<WHOLE>(x, rows, depths))
+            (OperandSide::Left, lines_of_rows::<WHOLE>(x, rows, depths))
         }
     };
     if side != form {

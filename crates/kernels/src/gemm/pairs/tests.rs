@@ -9,7 +9,7 @@ fn through(isa: PairIsa, size: usize, x: View<'_>, left: bool) -> Vec<f32> {
     let mut out = vec![f32::NAN; size * size];
     let mut tile = TileMut::new(&mut out, size, size, size);
     let (a, b) = if left { (x, identity) } else { (identity, x) };
-    product(isa, &Product::new(size, Given::Plain(a), Given::Plain(b)), &mut tile);
+    product(isa, &Product::new(size, PairsOperand::Plain(a), PairsOperand::Plain(b)), &mut tile);
     out
 }
 
@@ -61,7 +61,7 @@ fn special_values_are_kept_and_subnormals_may_become_zero() {
 
 #[test]
 fn blocks_are_as_large_and_as_aligned_as_a_tile_register() {
-    assert_eq!((size_of::<Block>(), align_of::<Block>()), (1024, 64));
+    assert_eq!((size_of::<PairBlock>(), align_of::<PairBlock>()), (1024, 64));
     for len in [0, 1, 5] {
         with_blocks(len, |blocks| assert_eq!(blocks.len(), len));
     }

@@ -1,7 +1,7 @@
 //! How weights are stored.
 
 use super::*;
-use crate::packed::lines::{Line, numbers};
+use crate::packed::lines::{PanelLine, numbers};
 
 #[test]
 fn rows_of_the_weight_are_those_that_were_packed() {
@@ -78,7 +78,7 @@ fn the_layout_is_the_documented_one() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let lines = vec![Line::ZERO; 8];
+    let lines = vec![PanelLine::ZERO; 8];
     let bytes: &[u8] = numbers(&lines);
     let message = |error: PackedError| error.to_string();
     assert_eq!(

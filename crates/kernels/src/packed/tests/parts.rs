@@ -6,7 +6,7 @@ use super::*;
 fn columns_give_the_bits_of_the_whole_product() {
     let (n, k) = (200, 150);
     let (weight, bias) = (random(n * k, 1), random(n, 2));
-    let mut buffer = LeftBuf::default();
+    let mut buffer = LeftOperandBuf::default();
     for precision in TYPES {
         let packed = PackedWeightBuf::pack(precision, &weight, n, k);
         for rows in ROWS {
@@ -14,7 +14,7 @@ fn columns_give_the_bits_of_the_whole_product() {
             let mut all = vec![f32::NAN; rows * n];
             let (bias, relu) = (Some(&bias[..]), Activation::Relu);
             linear_packed(rows, &x, packed.view(), bias, relu, &mut all);
-            let left = Left::prepare(precision, rows, k, &x, &mut buffer);
+            let left = LeftOperand::prepare(precision, rows, k, &x, &mut buffer);
             for columns in [0..16, 16..48, 16..200, 176..200, 192..200, 0..200, 32..32] {
                 let mut out = vec![f32::NAN; rows * columns.len()];
                 let part = columns.clone();

@@ -23,7 +23,7 @@ fn a_row_does_not_depend_on_others() {
         for config in variants().into_iter().filter(decodes) {
             let engine = in_bf16(&config, precision);
             let mut together = state_of(&engine, 0..3);
-            let mut alone: Vec<State> = (0..3).map(|row| state_of(&engine, row..row + 1)).collect();
+            let mut alone: Vec<RamState> = (0..3).map(|row| state_of(&engine, row..row + 1)).collect();
             for next in [[2, 4, 2], [5, 6, 7], [3, 3, 8]] {
                 let all = step(&engine, &next, &mut together);
                 for (row, state) in alone.iter_mut().enumerate() {

@@ -23,7 +23,7 @@ fn with(shortlist: Shortlist, config: &ModelConfig, precision: Precision) -> Eng
     in_precision(&model(config), precision).with_shortlist(Some(Arc::new(shortlist)))
 }
 
-fn likeliest_of(engine: &Engine, next: &[TokenId], state: &mut State) -> Vec<Vec<NextToken>> {
+fn likeliest_of(engine: &Engine, next: &[TokenId], state: &mut RamState) -> Vec<Vec<NextToken>> {
     let last = engine.step(next, state);
     engine.likeliest(last, 4, &[0, 5])
 }

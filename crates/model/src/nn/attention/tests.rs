@@ -7,8 +7,8 @@ use attentive_tape::{self as tape, Causality, Lengths, Value};
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionMap, AttentionWatch, Construction, Declared, Parameters, Pass, Relative, Sequence, Sequences,
-    Trained, relative,
+    AttentionMap, AttentionWatch, Construction, ParameterDeclaration, Parameters, Pass, RelativeEncoding,
+    Sequence, Sequences, Trained, relative,
 };
 
 const LENS: [usize; 3] = [4, 2, 3];
@@ -32,7 +32,7 @@ fn lengths() -> Lengths {
 /// An attention, and the relative positions of its stack.
 struct Layer {
     attention: Attention<Trained>,
-    relative: Relative,
+    relative: RelativeEncoding,
 }
 
 impl Layer {
@@ -56,14 +56,14 @@ fn mapped(map: &Linear<Trained>, x: &Value) -> Value {
 fn stack() -> TransformerStack {
     let architecture = ModelConfig { d_model: D, ..base() }.architecture(8, 8);
     match architecture.decoder() {
-        Some(architecture::Decoder::Transformer(stack)) => stack.clone(),
+        Some(architecture::DecoderSpec::Transformer(stack)) => stack.clone(),
         _ => panic!("a Transformer"),
     }
 }
 
 /// Three heads, with keys and values of `n_kv_heads`.
 fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSite) -> Layer {
-    let attention = architecture::Attention {
+    let attention = architecture::AttentionSpec {
         n_heads: 3,
         n_kv_heads,
         d_head: D_HEAD,
@@ -73,7 +73,7 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
         positions,
     };
     let mut random = Random::new(5, 0);
-    let mut values = |declared: &Declared| {
+    let mut values = |declared: &ParameterDeclaration| {
         let numbers = (0..declared.size()).map(|_| 0.5 * random.normal() as f32);
         Vec::from_iter(numbers).into()
     };

@@ -6,7 +6,8 @@ use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionWatch, Construction, Declared, Initializer, Parameters, Pass, Sequence, Sequences, Trained,
+    AttentionWatch, Construction, Initializer, ParameterDeclaration, Parameters, Pass, Sequence, Sequences,
+    Trained,
 };
 
 const D: usize = 6;
@@ -31,11 +32,11 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         ..ModelConfig::default()
     };
     let architecture = config.architecture(8, 8);
-    let Some(architecture::Decoder::Recurrent(stack)) = architecture.decoder() else {
+    let Some(architecture::DecoderSpec::Recurrent(stack)) = architecture.decoder() else {
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
-    let mut values = |declared: &Declared| initializer.draw(&declared.name).into();
+    let mut values = |declared: &ParameterDeclaration| initializer.draw(&declared.name).into();
     let parameters = &mut Parameters::new(&mut values);
     let construction = Construction::new(parameters);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))

@@ -1,19 +1,21 @@
 //! Attention of sequences to themselves and to the memory.
 
-use attentive_tape::{self as tape, Attended, AttentionShape, Causality, Dropout, Lengths, Scores, Value};
+use attentive_tape::{
+    self as tape, AttentionShape, Causality, DropoutCall, Lengths, QkvSource, TapeScores, Value,
+};
 
-use super::{Relative, Sequences, Trained};
+use super::{RelativeEncoding, Sequences, Trained};
 use crate::nn::{Attention, AttentionPlace};
 
 /// Queries, keys and values, and who sees what.
-pub(super) struct Attending<'a> {
-    pub(super) attended: Attended,
+pub(super) struct AttentionCall<'a> {
+    pub(super) attended: QkvSource,
     /// The number of keys of each sequence that are not padding, if padding would be seen.
     pub(super) keys: Option<&'a Lengths>,
-    pub(super) scores: Scores,
+    pub(super) scores: TapeScores,
     /// `[n_heads, n_kv_heads, d_head]`
     pub(super) heads: [usize; 3],
-    pub(super) dropout: Option<Dropout>,
+    pub(super) dropout: Option<DropoutCall>,
 }
 
 impl Sequences<'_> {
@@ -22,7 +24,7 @@ impl Sequences<'_> {
         &self,
         x: &Value,
         attention: &Attention<Trained>,
-        relative: &Relative,
+        relative: &RelativeEncoding,
         causality: Causality,
     ) -> Value {
         let heads = attention.heads;
@@ -32,10 +34,10 @@ impl Sequences<'_> {
             let turned = heads.n_heads + heads.n_kv_heads;
             all = rotary.turn(all, turned, self.lengths.width());
         }
-        let attending = Attending {
-            attended: Attended::Itself(all),
+        let attending = AttentionCall {
+            attended: QkvSource::Itself(all),
             keys: (causality == Causality::Full).then_some(self.lengths),
-            scores: Scores { scale: heads.scale, causality, bias: self.bias.clone() },
+            scores: TapeScores { scale: heads.scale, causality, bias: self.bias.clone() },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
@@ -43,12 +45,13 @@ impl Sequences<'_> {
     }
 
     /// The contexts of all positions, `[batch · tgt_len, n_heads · d_head]`.
-    pub(super) fn contexts(&self, attending: Attending<'_>, place: &AttentionPlace) -> Value {
-        let Attending { attended, keys, scores, heads: [n_heads, n_kv_heads, d_head], dropout } = attending;
+    pub(super) fn contexts(&self, attending: AttentionCall<'_>, place: &AttentionPlace) -> Value {
+        let AttentionCall { attended, keys, scores, heads: [n_heads, n_kv_heads, d_head], dropout } =
+            attending;
         let len = |x: &Value| x.shape()[0] / self.batch().max(1);
         let (tgt_len, src_len) = match &attended {
-            Attended::Itself(all) => (len(all), len(all)),
-            Attended::Other { queries, keys_values } => (len(queries), len(keys_values)),
+            QkvSource::Itself(all) => (len(all), len(all)),
+            QkvSource::Other { queries, keys_values } => (len(queries), len(keys_values)),
         };
         let shape = AttentionShape { batch: self.batch(), n_heads, n_kv_heads, tgt_len, src_len, d_head };
         self.pass.record_attention(place, || tape::attention_weights(shape, &attended, keys, &scores));

@@ -1,16 +1,21 @@
 //! Whole sequences, each position of which sees earlier ones and the memory.
 
-use attentive_tape::{self as tape, Attended, AttentiveRecurrence, Causality, Scores, Value};
+use attentive_tape::{self as tape, AttentiveRecurrence, Causality, QkvSource, TapeScores, Value};
 
-use super::attend::Attending;
+use super::attend::AttentionCall;
 use super::encode::hidden_part;
-use super::{AttentionPlace, AttentionSite, Relative, Sequence, Sequences, Trained};
+use super::{AttentionPlace, AttentionSite, RelativeEncoding, Sequence, Sequences, Trained};
 use crate::nn::{
     AdditiveAttention, Attention, Decode, MultiplicativeAttention, RecurrentDecoder, RecurrentLayer,
 };
 
 impl Decode for Sequences<'_> {
-    fn attend_earlier(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
+    fn attend_earlier(
+        &mut self,
+        x: &Value,
+        attention: &Attention<Trained>,
+        relative: &RelativeEncoding,
+    ) -> Value {
         self.attend_itself(x, attention, relative, Causality::Causal)
     }
 
@@ -19,10 +24,10 @@ impl Decode for Sequences<'_> {
         let keys_values = self.side_by_side(memory, &[&attention.key, &attention.value]);
         let queries = self.side_by_side(x, &[&attention.query]);
         let heads = attention.heads;
-        let attending = Attending {
-            attended: Attended::Other { queries, keys_values },
+        let attending = AttentionCall {
+            attended: QkvSource::Other { queries, keys_values },
             keys: Some(lengths),
-            scores: Scores { scale: heads.scale, causality: Causality::Full, bias: None },
+            scores: TapeScores { scale: heads.scale, causality: Causality::Full, bias: None },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
@@ -74,10 +79,10 @@ impl Decode for Sequences<'_> {
             None => h.clone(),
         };
         let d = attention.d_memory;
-        let attending = Attending {
-            attended: Attended::Other { queries: tape::scale(queries, attention.factor()), keys_values },
+        let attending = AttentionCall {
+            attended: QkvSource::Other { queries: tape::scale(queries, attention.factor()), keys_values },
             keys: Some(lengths),
-            scores: Scores::scaled(d, Causality::Full),
+            scores: TapeScores::scaled(d, Causality::Full),
             heads: [1, 1, d],
             dropout: None,
         };

@@ -1,6 +1,6 @@
 //! Relative positions as a bias of the scores (Raffel et al. 2020, section 2.1).
 
-use attentive_architecture::{Attention, RelativePositions, bucket, earlier_bucket};
+use attentive_architecture::{AttentionSpec, RelativePositions, bucket, earlier_bucket};
 use attentive_tape::{Causality, Param, Value, transposed_rows};
 
 use super::Pass;
@@ -16,7 +16,7 @@ pub struct DistanceBias {
 
 impl DistanceBias {
     /// The biases of `attention` with this `table`, if it has relative position buckets.
-    pub fn new(attention: &Attention, causality: Causality, table: Param) -> Option<Self> {
+    pub fn new(attention: &AttentionSpec, causality: Causality, table: Param) -> Option<Self> {
         let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
             return None;
         };

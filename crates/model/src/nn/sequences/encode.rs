@@ -1,22 +1,27 @@
 //! Whole sequences that see all of themselves.
 
-use attentive_tape::{self as tape, Causality, Direction, Reading, Recurrence, Value};
+use attentive_tape::{self as tape, Causality, Direction, RecurrentDirection, TapeRecurrence, Value};
 
-use super::{Relative, Sequences, Trained};
-use crate::nn::{Attention, Encode, RecurrentLayer, States};
+use super::{RelativeEncoding, Sequences, Trained};
+use crate::nn::{Attention, Encode, RecurrentLayer, RecurrentStates};
 
 impl Encode for Sequences<'_> {
-    fn attend_whole(&mut self, x: &Value, attention: &Attention<Trained>, relative: &Relative) -> Value {
+    fn attend_whole(
+        &mut self,
+        x: &Value,
+        attention: &Attention<Trained>,
+        relative: &RelativeEncoding,
+    ) -> Value {
         self.attend_itself(x, attention, relative, Causality::Full)
     }
 
-    fn read(&mut self, x: &Value, layer: &RecurrentLayer<Trained>) -> States<Value> {
+    fn read(&mut self, x: &Value, layer: &RecurrentLayer<Trained>) -> RecurrentStates<Value> {
         let states = self.states(x, layer, None);
         let last = tape::select_rows(states.clone(), &self.final_rows(layer));
-        States { hidden: hidden_part(states, layer), last }
+        RecurrentStates { hidden: hidden_part(states, layer), last }
     }
 
-    fn read_both(&mut self, x: &Value, layers: [&RecurrentLayer<Trained>; 2]) -> States<Value> {
+    fn read_both(&mut self, x: &Value, layers: [&RecurrentLayer<Trained>; 2]) -> RecurrentStates<Value> {
         let directions = layers.map(|layer| self.reading(x, layer, None));
         let RecurrentLayer { cell, d, .. } = *layers[0];
         let precision = self.pass.precision();
@@ -31,7 +36,7 @@ impl Encode for Sequences<'_> {
         let last = (0..cell.states()).flat_map(|n| {
             [tape::columns(forward.clone(), part(0, n)), tape::columns(backward.clone(), part(1, n))]
         });
-        States {
+        RecurrentStates {
             last: tape::join(last.collect()),
             hidden: match cell.states() {
                 1 => states,
@@ -56,8 +61,13 @@ impl Sequences<'_> {
     }
 
     /// What one direction of a layer reads.
-    fn reading(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, initial: Option<Value>) -> Reading {
-        Reading {
+    fn reading(
+        &mut self,
+        x: &Value,
+        layer: &RecurrentLayer<Trained>,
+        initial: Option<Value>,
+    ) -> RecurrentDirection {
+        RecurrentDirection {
             direction: layer.direction,
             projected: layer.project(x, self),
             recurrence: self.recurrence(layer, initial),
@@ -73,8 +83,12 @@ impl Sequences<'_> {
     }
 
     /// The recurrence of the states of `layer`.
-    pub(crate) fn recurrence(&self, layer: &RecurrentLayer<Trained>, initial: Option<Value>) -> Recurrence {
-        Recurrence { hidden: layer.hidden.as_ref().map(|map| map.as_map(self.pass)), initial }
+    pub(crate) fn recurrence(
+        &self,
+        layer: &RecurrentLayer<Trained>,
+        initial: Option<Value>,
+    ) -> TapeRecurrence {
+        TapeRecurrence { hidden: layer.hidden.as_ref().map(|map| map.as_map(self.pass)), initial }
     }
 }
 

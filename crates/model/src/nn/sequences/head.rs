@@ -4,9 +4,9 @@ use attentive_architecture::LabelLayer;
 use attentive_tape::{self as tape, ActivationKind, Value};
 
 use super::{Sequences, Trained};
-use crate::nn::{Head, Labels, Vocabulary};
+use crate::nn::{Head, Labels, OutputProjection};
 
-impl Vocabulary<Trained> {
+impl OutputProjection<Trained> {
     /// The input of the projection: the last layer, transformed if the head has a transform, times the scale.
     pub(crate) fn prepared(&self, x: Value, sequences: &mut Sequences<'_>) -> Value {
         let x = match &self.transform {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use attentive_architecture::{Architecture, Init};
 use attentive_base::random::Random;
 
-use crate::nn::{Blueprint, Declared, Start};
+use crate::nn::{Blueprint, ParameterDeclaration, ParameterInit};
 
 /// Streams of [`Random`] below this number are used for other purposes.
 const FIRST_STREAM: u64 = 1 << 32;
@@ -16,7 +16,7 @@ const FIRST_STREAM: u64 = 1 << 32;
 pub struct Initializer {
     kind: Init,
     seed: u64,
-    parameters: HashMap<String, (u64, Declared)>,
+    parameters: HashMap<String, (u64, ParameterDeclaration)>,
 }
 
 impl Initializer {
@@ -56,8 +56,8 @@ enum Distribution {
 }
 
 /// The initial values of `parameter`.
-fn draw(parameter: &Declared, kind: Init, random: &mut Random) -> Vec<f32> {
-    if let Start::GateBias { d, open } = parameter.start
+fn draw(parameter: &ParameterDeclaration, kind: Init, random: &mut Random) -> Vec<f32> {
+    if let ParameterInit::GateBias { d, open } = parameter.start
         && kind != Init::Pytorch
     {
         let value = |element| f32::from(u8::from(open == Some(element / d)));
@@ -71,14 +71,16 @@ fn draw(parameter: &Declared, kind: Init, random: &mut Random) -> Vec<f32> {
     (0..parameter.size()).map(|_| value() as f32).collect()
 }
 
-fn distribution(parameter: &Declared, kind: Init) -> Distribution {
+fn distribution(parameter: &ParameterDeclaration, kind: Init) -> Distribution {
     use Distribution::{Constant, Normal, Uniform};
     let from = |d_in: usize| 1.0 / (d_in as f64).sqrt();
     let xavier = |d_in: usize, d_out: usize| (6.0 / (d_in + d_out) as f64).sqrt();
     match (parameter.start, kind) {
-        (Start::Constant(value), _) => Constant(value),
-        (Start::ResidualWeight { n_sublayers }, Init::Gpt2) => Normal(0.02 / (n_sublayers as f64).sqrt()),
-        (Start::Weight | Start::ResidualWeight { .. }, _) => {
+        (ParameterInit::Constant(value), _) => Constant(value),
+        (ParameterInit::ResidualWeight { n_sublayers }, Init::Gpt2) => {
+            Normal(0.02 / (n_sublayers as f64).sqrt())
+        }
+        (ParameterInit::Weight | ParameterInit::ResidualWeight { .. }, _) => {
             let (d_out, d_in) = (parameter.shape[0], parameter.shape[1]);
             match kind {
                 Init::XavierUniform => Uniform(xavier(d_in, d_out)),
@@ -86,9 +88,11 @@ fn distribution(parameter: &Declared, kind: Init) -> Distribution {
                 Init::Normal | Init::Gpt2 => Normal(0.02),
             }
         }
-        (Start::Bias { d_in } | Start::GateBias { d: d_in, .. }, Init::Pytorch) => Uniform(from(d_in)),
-        (Start::Bias { .. } | Start::GateBias { .. }, _) => Constant(0.0),
-        (Start::Vector, _) => {
+        (ParameterInit::Bias { d_in } | ParameterInit::GateBias { d: d_in, .. }, Init::Pytorch) => {
+            Uniform(from(d_in))
+        }
+        (ParameterInit::Bias { .. } | ParameterInit::GateBias { .. }, _) => Constant(0.0),
+        (ParameterInit::Vector, _) => {
             let d = parameter.size();
             match kind {
                 Init::XavierUniform => Uniform(xavier(d, 1)),
@@ -96,9 +100,9 @@ fn distribution(parameter: &Declared, kind: Init) -> Distribution {
                 Init::Normal | Init::Gpt2 => Normal(0.02),
             }
         }
-        (Start::Embedding, Init::XavierUniform) => Normal((parameter.shape[1] as f64).powf(-0.5)),
-        (Start::Embedding, Init::Pytorch) => Normal(1.0),
-        (Start::Embedding, Init::Normal | Init::Gpt2) => Normal(0.02),
+        (ParameterInit::Embedding, Init::XavierUniform) => Normal((parameter.shape[1] as f64).powf(-0.5)),
+        (ParameterInit::Embedding, Init::Pytorch) => Normal(1.0),
+        (ParameterInit::Embedding, Init::Normal | Init::Gpt2) => Normal(0.02),
     }
 }
 

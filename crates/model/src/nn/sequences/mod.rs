@@ -19,12 +19,13 @@ pub use distance_bias::DistanceBias;
 pub(crate) use encode::hidden_part;
 pub use initializer::Initializer;
 pub use pass::{Pass, Probe};
-pub use trained::{Parameters, Relative, Trained};
+pub use trained::{Parameters, RelativeEncoding, Trained};
 
 use attentive_architecture::ActivationKind;
 use attentive_base::batch::TokenId;
 use attentive_tape::{
-    self as tape, Activation, Epilogue, Lengths, Map, Param, PositionRows, Rows, Value, add_positions,
+    self as tape, Activation, AffineMap, Lengths, Param, RowSelection, TapeEpilogue, TapePositionRows, Value,
+    add_positions,
 };
 
 use super::{Backend, Dropout, Input, Linear, Norm, PositionEncoding};
@@ -73,9 +74,9 @@ impl<'a> Sequences<'a> {
 
     /// The results of several maps side by side.
     pub(crate) fn side_by_side(&self, x: &Value, maps: &[&Linear<Trained>]) -> Value {
-        let maps: Vec<Map> = maps.iter().map(|map| map.as_map(self.pass)).collect();
+        let maps: Vec<AffineMap> = maps.iter().map(|map| map.as_map(self.pass)).collect();
         let same = maps.iter().all(|map| map.d_out() == maps[0].d_out());
-        let epilogue = Epilogue::plain(self.pass.precision());
+        let epilogue = TapeEpilogue::plain(self.pass.precision());
         if same {
             return tape::linear(x.clone(), maps, epilogue);
         }
@@ -86,8 +87,8 @@ impl<'a> Sequences<'a> {
 
 impl Linear<Trained> {
     /// Weight and bias as operands.
-    pub(crate) fn as_map(&self, pass: &Pass<'_>) -> Map {
-        Map { weight: pass.read(&self.weight), bias: self.bias.as_ref().map(|bias| pass.read(bias)) }
+    pub(crate) fn as_map(&self, pass: &Pass<'_>) -> AffineMap {
+        AffineMap { weight: pass.read(&self.weight), bias: self.bias.as_ref().map(|bias| pass.read(bias)) }
     }
 }
 
@@ -129,7 +130,7 @@ impl Backend for Sequences<'_> {
     type Storage = Trained;
     type Value = Value;
 
-    fn enter(&mut self, relative: &Relative) {
+    fn enter(&mut self, relative: &RelativeEncoding) {
         let bias = relative.bias.as_ref();
         self.bias = bias.map(|bias| bias.forward(self.lengths.width(), self.pass));
     }
@@ -142,14 +143,14 @@ impl Backend for Sequences<'_> {
         dropout: Option<Dropout>,
     ) -> Value {
         let len = self.lengths.width();
-        let table = self.pass.read_rows(table, Rows::Of(ids));
+        let table = self.pass.read_rows(table, RowSelection::Of(ids));
         let dropout = dropout.and_then(|dropout| self.pass.dropout(dropout));
         let embed = |positions, dropout| tape::embedding(ids, table, input.scale, positions, dropout);
         match &input.positions {
             PositionEncoding::None => embed(None, dropout),
             PositionEncoding::Fixed(rows) => {
                 let table = rows.clone();
-                embed(Some(PositionRows { table, len }), dropout)
+                embed(Some(TapePositionRows { table, len }), dropout)
             }
             learned @ PositionEncoding::Learned { .. } => {
                 let x = learned.add(embed(None, None), len, self.pass);
@@ -174,11 +175,11 @@ impl Backend for Sequences<'_> {
         match activation {
             ActivationKind::Relu => {
                 let activation = Activation::Relu;
-                let epilogue = Epilogue { activation, dropout, precision };
+                let epilogue = TapeEpilogue { activation, dropout, precision };
                 tape::linear(x.clone(), vec![map], epilogue)
             }
             kind => {
-                let x = tape::linear(x.clone(), vec![map], Epilogue::plain(precision));
+                let x = tape::linear(x.clone(), vec![map], TapeEpilogue::plain(precision));
                 tape::dropout_add(tape::nonlinear(kind, x), None, dropout)
             }
         }

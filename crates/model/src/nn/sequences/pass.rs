@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use attentive_tape::{self as tape, AttentionWeights, Float, Param, Rows, Value};
+use attentive_tape::{self as tape, AttentionWeights, Float, Param, RowSelection, Value};
 
 use super::{AttentionPlace, AttentionWatch};
 use crate::nn::Dropout;
@@ -73,18 +73,18 @@ impl<'a> Pass<'a> {
 
     /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
     pub(crate) fn read(&self, parameter: &Param) -> Value {
-        self.read_rows(parameter, Rows::All)
+        self.read_rows(parameter, RowSelection::All)
     }
 
     /// Like [`Pass::read`], for an operation that reads only these rows.
-    pub(crate) fn read_rows(&self, parameter: &Param, rows: Rows<'_>) -> Value {
+    pub(crate) fn read_rows(&self, parameter: &Param, rows: RowSelection<'_>) -> Value {
         if self.is_recorded { parameter.value_of(rows) } else { parameter.constant_of(rows) }
     }
 
     /// The mask of `dropout` in this pass; `None` if nothing is dropped.
-    pub fn dropout(&self, dropout: Dropout) -> Option<tape::Dropout> {
+    pub fn dropout(&self, dropout: Dropout) -> Option<tape::DropoutCall> {
         let DropoutKey { seed, micro_batch } = self.dropout?;
-        (dropout.rate > 0.0).then_some(tape::Dropout {
+        (dropout.rate > 0.0).then_some(tape::DropoutCall {
             rate: dropout.rate as f32,
             seed,
             micro_batch,

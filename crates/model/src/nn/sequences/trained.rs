@@ -4,7 +4,7 @@ use attentive_architecture as architecture;
 use attentive_tape::{Buffer, Causality, Param, Rotary};
 
 use super::DistanceBias;
-use crate::nn::{Declared, Source, Storage};
+use crate::nn::{ParameterDeclaration, Storage, WeightSource};
 
 /// Weights as parameters of the tape.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Trained;
 
 /// The relative positions of a stack's self-attention.
 #[derive(Clone, Debug, Default)]
-pub struct Relative {
+pub struct RelativeEncoding {
     pub(crate) rotary: Option<Rotary>,
     pub(crate) bias: Option<DistanceBias>,
 }
@@ -20,15 +20,15 @@ pub struct Relative {
 impl Storage for Trained {
     type Matrix = Param;
     type Vector = Param;
-    type Relative = Relative;
+    type Relative = RelativeEncoding;
 
     fn relative(
-        attention: &architecture::Attention,
+        attention: &architecture::AttentionSpec,
         causality: Causality,
         _max_len: usize,
         table: Option<Param>,
-    ) -> Relative {
-        Relative {
+    ) -> RelativeEncoding {
+        RelativeEncoding {
             rotary: attention.frequencies().map(Rotary::with_frequencies),
             bias: table.and_then(|table| DistanceBias::new(attention, causality, table)),
         }
@@ -37,13 +37,13 @@ impl Storage for Trained {
 
 /// Makes parameters from their initial values, and keeps them in the order in which they were made.
 pub struct Parameters<'a> {
-    values: &'a mut dyn FnMut(&Declared) -> Buffer,
+    values: &'a mut dyn FnMut(&ParameterDeclaration) -> Buffer,
     made: Vec<Param>,
 }
 
 impl<'a> Parameters<'a> {
     /// Makes parameters with the elements `values(declared)`, row after row.
-    pub fn new(values: &'a mut dyn FnMut(&Declared) -> Buffer) -> Self {
+    pub fn new(values: &'a mut dyn FnMut(&ParameterDeclaration) -> Buffer) -> Self {
         Self { values, made: Vec::new() }
     }
 
@@ -52,7 +52,7 @@ impl<'a> Parameters<'a> {
         self.made
     }
 
-    fn make(&mut self, declared: Declared) -> Param {
+    fn make(&mut self, declared: ParameterDeclaration) -> Param {
         let values = (self.values)(&declared);
         let parameter = Param::new(declared.name, declared.shape, values);
         self.made.push(parameter.clone());
@@ -60,12 +60,12 @@ impl<'a> Parameters<'a> {
     }
 }
 
-impl Source<Trained> for Parameters<'_> {
-    fn matrix(&mut self, declared: Declared) -> Param {
+impl WeightSource<Trained> for Parameters<'_> {
+    fn matrix(&mut self, declared: ParameterDeclaration) -> Param {
         self.make(declared)
     }
 
-    fn vector(&mut self, declared: Declared) -> Param {
+    fn vector(&mut self, declared: ParameterDeclaration) -> Param {
         self.make(declared)
     }
 }

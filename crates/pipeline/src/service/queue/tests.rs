@@ -1,8 +1,8 @@
-use super::super::job::{Cost, Ticket};
+use super::super::job::{Cost, RequestHandle};
 use super::*;
 
 fn queue(capacity: usize, workers: usize) -> Queue {
-    Queue::new(Limits { workers, batch: 32, queue: capacity, per_client: capacity })
+    Queue::new(ServiceLimits { workers, batch: 32, queue: capacity, per_client: capacity })
 }
 
 /// Adds jobs for which there must be room.
@@ -11,8 +11,8 @@ fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
 }
 
 /// `count` jobs of `rows` rows of `positions` positions each, and their common ticket.
-fn jobs(count: usize, rows: usize, positions: usize) -> (Ticket, Vec<Job>) {
-    let ticket = Ticket::new();
+fn jobs(count: usize, rows: usize, positions: usize) -> (RequestHandle, Vec<Job>) {
+    let ticket = RequestHandle::new();
     let job = |_| Job {
         canceled: ticket.canceled(),
         cost: Cost { rows, positions },
@@ -82,7 +82,7 @@ fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
     assert_eq!(take(&queue, 0, 0), Some(Client(1)));
     assert_eq!(take(&queue, 0, 16), Some(Client(1)));
     assert_eq!(take(&queue, 0, 32), None, "nobody else waits");
-    let tickets: Vec<Ticket> = (2..=6)
+    let tickets: Vec<RequestHandle> = (2..=6)
         .map(|client| {
             let (ticket, jobs) = jobs(9, 1, 10);
             add(&queue, client, jobs).unwrap();
@@ -121,7 +121,7 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
 
 #[test]
 fn no_client_fills_the_queue() {
-    let queue = Queue::new(Limits { workers: 1, batch: 32, queue: 8, per_client: 6 });
+    let queue = Queue::new(ServiceLimits { workers: 1, batch: 32, queue: 8, per_client: 6 });
     let (first, four) = jobs(4, 1, 1);
     add(&queue, 1, four).unwrap();
     let (_refused, three) = jobs(3, 1, 1);

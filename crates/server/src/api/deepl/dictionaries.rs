@@ -14,14 +14,14 @@ use super::glossaries::{draft, removed, tsv, who};
 use super::language;
 use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
-use crate::app::{App, Shared};
+use crate::app::{App, SharedApp};
 use crate::body::json_or_form;
-use crate::desk::Stop;
-use crate::glossaries::{Dictionary, Draft, StoredGlossary, no_dictionary};
+use crate::desk::StopFlag;
+use crate::glossaries::{Dictionary, NewDictionary, StoredGlossary, no_dictionary};
 use crate::language::Language;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(describe, change, delete))
@@ -85,7 +85,7 @@ impl Pair {
 }
 
 impl DictionaryDraft {
-    fn draft(self, app: &App) -> Result<Draft, Problem> {
+    fn draft(self, app: &App) -> Result<NewDictionary, Problem> {
         let languages = [&*self.source_lang, &*self.target_lang];
         draft(app, languages, self.entries, self.entries_format.as_deref())
     }
@@ -95,25 +95,25 @@ impl DictionaryDraft {
 #[utoipa::path(post, path = "/v3/glossaries", tag = "DeepL", request_body = Create,
     responses((status = 201, description = "The glossary, with `glossary_id`"),
         (status = 456, description = "There are too many glossaries")))]
-async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let asked: Create = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let drafts = drafts(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
-    let add = move |stop: &Stop| store.glossaries.add(owner, asked.name, drafts, stop);
+    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, drafts, stop);
     let glossary = app.desk.ask(client, add).await?;
     Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &ignored))
 }
 
-fn drafts(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<Draft>, Problem> {
+fn drafts(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<NewDictionary>, Problem> {
     dictionaries.into_iter().map(|one| one.draft(app)).collect()
 }
 
 /// Lists the glossaries.
 #[utoipa::path(get, path = "/v3/glossaries", tag = "DeepL",
     responses((status = 200, description = "The list `glossaries`")))]
-async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     let all: Vec<Value> = app.glossaries.of(owner).iter().map(|one| described(one)).collect();
     Ok(reply(&json!({"glossaries": all})))
@@ -123,7 +123,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
 #[utoipa::path(get, path = "/v3/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
-async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     Ok(reply(&described(&*app.glossaries.get(owner, &id)?)))
 }
@@ -132,13 +132,14 @@ async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Re
 #[utoipa::path(patch, path = "/v3/glossaries/{glossary_id}", tag = "DeepL", request_body = Change,
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
-async fn change(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn change(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let asked: Change = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let drafts = drafts(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
-    let change = move |stop: &Stop| store.glossaries.change(owner, &id, asked.name.as_deref(), &drafts, stop);
+    let change =
+        move |stop: &StopFlag| store.glossaries.change(owner, &id, asked.name.as_deref(), &drafts, stop);
     let glossary = app.desk.ask(client, change).await?;
     Ok(warned(reply(&described(&glossary)), &ignored))
 }
@@ -147,7 +148,7 @@ async fn change(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
 #[utoipa::path(delete, path = "/v3/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
-async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn delete(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     removed(&app, &id, &request)
 }
 
@@ -158,14 +159,14 @@ async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
         ("target_lang" = String, Query, description = "Language of their translations")),
     responses((status = 200, description = "`dictionaries`, a list of one, with its `entries`"),
         (status = 404, description = "There is no such glossary or dictionary")))]
-async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let asked: Pair = json_or_form(request, &app, &[]).await?;
     let [source, target] = asked.languages()?;
     let glossary = app.glossaries.get(owner, &id)?;
     let dictionary = glossary.dictionary(&source, &target).ok_or_else(|| no_dictionary(&source, &target))?;
     let dictionary = Arc::clone(dictionary);
-    let write = move |_: &Stop| {
+    let write = move |_: &StopFlag| {
         let direction = &dictionary.direction;
         let one = json!({
             "source_lang": direction.source.code(),
@@ -184,7 +185,7 @@ async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Res
     responses((status = 200, description = "`source_lang`, `target_lang` and `entry_count`"),
         (status = 404, description = "There is no such glossary")))]
 async fn replace_dictionary(
-    State(app): State<Shared>,
+    State(app): State<SharedApp>,
     Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -192,7 +193,7 @@ async fn replace_dictionary(
     let asked: DictionaryDraft = json_or_form(request, &app, &[]).await?;
     let draft = asked.draft(&app)?;
     let store = Arc::clone(&app);
-    let replace = move |stop: &Stop| store.glossaries.replace(owner, &id, &draft, stop);
+    let replace = move |stop: &StopFlag| store.glossaries.replace(owner, &id, &draft, stop);
     let dictionary = app.desk.ask(client, replace).await?;
     Ok(reply(&counted(&dictionary)))
 }
@@ -205,7 +206,7 @@ async fn replace_dictionary(
     responses((status = 204, description = "The dictionary was deleted"),
         (status = 404, description = "There is no such glossary or dictionary")))]
 async fn delete_dictionary(
-    State(app): State<Shared>,
+    State(app): State<SharedApp>,
     Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {

@@ -12,18 +12,18 @@ use utoipa_axum::routes;
 
 use super::{choose, glossaries, language};
 use crate::api::{Id, attached, reply};
-use crate::app::{App, Shared};
+use crate::app::{App, SharedApp};
 use crate::body::json_or_form;
-use crate::desk::Stop;
-use crate::documents::{Access, State as Progress, Translated};
+use crate::desk::StopFlag;
+use crate::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
 use crate::glossaries::Terms;
 use crate::language::{Language, detect_among};
-use crate::problem::{Kind, Problem};
-use crate::texts::{Form, Texts, translate};
+use crate::problem::{Problem, ProblemKind};
+use crate::texts::{TextFormat, TranslationTexts, translate};
 use crate::upload::{Upload, upload};
 use crate::visit::Visit;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(status)).routes(routes!(result))
 }
 
@@ -49,7 +49,7 @@ struct Create {
 #[utoipa::path(post, path = "/v2/document", tag = "DeepL", request_body(content = Create,
         content_type = "multipart/form-data", description = "The fields, `file` and perhaps `filename`"),
     responses((status = 200, description = "`document_id` and `document_key`")))]
-async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let (file, asked): (Upload, Create) = upload(request, &app).await?;
@@ -79,8 +79,8 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let texts = vec![text];
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
-    let chosen = move |_: &Stop| {
-        let form = Form::File(format);
+    let chosen = move |_: &StopFlag| {
+        let form = TextFormat::File(format);
         let model = if is_in(&chooser, source.as_ref(), &target, &form, &texts[0]) {
             None
         } else {
@@ -91,7 +91,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     };
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
-    let ticket = app.documents.begin(owner, Access::Owner, texts[0].len())?;
+    let ticket = app.documents.begin(owner, FileAccess::Owner, texts[0].len())?;
     let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
     let Some(model) = model else {
         let problem = "Source and target language are equal.";
@@ -101,10 +101,10 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     tokio::spawn(async move {
         // Kept until the end: the server waits for it when it stops, and its characters count.
         let _held = (accepted, visit);
-        let asked = Texts::of_file(texts, format, terms);
+        let asked = TranslationTexts::of_file(texts, format, terms);
         let done = translate(&app, &model, client, asked).await.map(|done| {
             let (text, warnings) = done.into_first();
-            Translated { name, format, text, characters, warnings }
+            TranslatedDocument { name, format, text, characters, warnings }
         });
         app.documents.end(&ticket, done);
     });
@@ -112,7 +112,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
 }
 
 /// True if `text` is in the language `target` already.
-fn is_in(app: &App, source: Option<&Language>, target: &Language, form: &Form, text: &str) -> bool {
+fn is_in(app: &App, source: Option<&Language>, target: &Language, form: &TextFormat, text: &str) -> bool {
     let mut languages = app.models.sources(Some(target));
     match source {
         Some(source) => source.base() == target.base() && app.models.translating(source, target).is_none(),
@@ -139,7 +139,7 @@ struct Key {
     params(("document_id" = String, Path, description = "Identifier of the document")),
     responses((status = 200, description = "`status`: `translating`, `done` or `error`"),
         (status = 404, description = "There is no such document")))]
-async fn status(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let state = find(&app, &id, request).await?;
     Ok(reply(&match state {
         Progress::Translating => json!({"document_id": id, "status": "translating", "seconds_remaining": 1}),
@@ -155,21 +155,21 @@ async fn status(State(app): State<Shared>, Id(id): Id, request: Request) -> Resu
     params(("document_id" = String, Path, description = "Identifier of the document")),
     responses((status = 200, description = "The file", content_type = "application/octet-stream"),
         (status = 404, description = "There is no such document")))]
-async fn result(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn result(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     match find(&app, &id, request).await? {
         Progress::Done(done) => {
             app.documents.remove(&id);
             Ok(attached(&done))
         }
         Progress::Translating => {
-            let problem = Problem::new(Kind::Unavailable, "the document is still being translated");
+            let problem = Problem::new(ProblemKind::Unavailable, "the document is still being translated");
             Err(problem.hint("ask for its status first"))
         }
-        Progress::Failed(problem) => Err(Problem::new(Kind::Invalid, problem)),
+        Progress::Failed(problem) => Err(Problem::new(ProblemKind::Invalid, problem)),
     }
 }
 
-async fn find(app: &Shared, id: &str, request: Request) -> Result<Progress, Problem> {
+async fn find(app: &SharedApp, id: &str, request: Request) -> Result<Progress, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Key = json_or_form(request, app, &[]).await?;

@@ -16,15 +16,15 @@ use utoipa_axum::routes;
 use super::language;
 use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
-use crate::app::{App, Shared};
+use crate::app::{App, SharedApp};
 use crate::body::json_or_form;
-use crate::desk::Stop;
-use crate::glossaries::{Dictionary, Draft, StoredGlossary};
-use crate::language::{Direction, Language};
-use crate::problem::{Kind, Problem};
+use crate::desk::StopFlag;
+use crate::glossaries::{Dictionary, NewDictionary, StoredGlossary};
+use crate::language::{Language, TranslationDirection};
+use crate::problem::{Problem, ProblemKind};
 use crate::visit::Visit;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(describe, delete))
@@ -61,9 +61,11 @@ pub(super) fn draft(
     [source, target]: [&str; 2],
     entries: String,
     format: Option<&str>,
-) -> Result<Draft, Problem> {
-    let direction =
-        Direction { source: language("source_lang", source)?, target: language("target_lang", target)? };
+) -> Result<NewDictionary, Problem> {
+    let direction = TranslationDirection {
+        source: language("source_lang", source)?,
+        target: language("target_lang", target)?,
+    };
     if app.models.translating(&direction.source, &direction.target).is_none() {
         let problem = "Unsupported glossary source and target language pair";
         let hint = "`GET /v2/glossary-language-pairs` lists them";
@@ -77,7 +79,7 @@ pub(super) fn draft(
             return Err(Problem::field("entries_format", problem).hint("use `tsv` or `csv`"));
         }
     };
-    Ok(Draft { direction, format, entries })
+    Ok(NewDictionary { direction, format, entries })
 }
 
 /// The entries of a dictionary, one on each line: a term, a tab, and its translation.
@@ -91,7 +93,7 @@ pub(super) fn tsv(dictionary: &Dictionary) -> String {
 #[utoipa::path(post, path = "/v2/glossaries", tag = "DeepL", request_body = Create,
     responses((status = 201, description = "The glossary, with `glossary_id`"),
         (status = 456, description = "There are too many glossaries")))]
-async fn create(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Create = json_or_form(request, &app, &[]).await?;
@@ -101,7 +103,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
     let languages = [&*asked.source_lang, &*asked.target_lang];
     let draft = draft(&app, languages, asked.entries, asked.entries_format.as_deref())?;
     let store = Arc::clone(&app);
-    let add = move |stop: &Stop| store.glossaries.add(owner, asked.name, vec![draft], stop);
+    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, vec![draft], stop);
     let glossary = app.desk.ask(client, add).await?;
     Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)?), &ignored))
 }
@@ -109,7 +111,7 @@ async fn create(State(app): State<Shared>, request: Request) -> Result<Response,
 /// Lists the glossaries.
 #[utoipa::path(get, path = "/v2/glossaries", tag = "DeepL",
     responses((status = 200, description = "The list `glossaries`")))]
-async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     let all = app.glossaries.of(owner);
     let all: Vec<Value> = all.iter().filter_map(|one| described(one).ok()).collect();
@@ -120,7 +122,7 @@ async fn list(State(app): State<Shared>, request: Request) -> Result<Response, P
 #[utoipa::path(get, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
-async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (_, owner) = who(&app, &request)?;
     Ok(reply(&described(&*app.glossaries.get(owner, &id)?)?))
 }
@@ -129,7 +131,7 @@ async fn describe(State(app): State<Shared>, Id(id): Id, request: Request) -> Re
 #[utoipa::path(delete, path = "/v2/glossaries/{glossary_id}", tag = "DeepL",
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
-async fn delete(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn delete(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     removed(&app, &id, &request)
 }
 
@@ -145,11 +147,11 @@ pub(super) fn removed(app: &App, id: &str, request: &Request) -> Result<Response
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",
         content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
-async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let glossary = app.glossaries.get(owner, &id)?;
     let dictionary = Arc::clone(only(&glossary)?);
-    let write = move |_: &Stop| Ok(tsv(&dictionary));
+    let write = move |_: &StopFlag| Ok(tsv(&dictionary));
     let text = app.desk.ask(client, write).await?;
     let kind = "text/tab-separated-values; charset=UTF-8";
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
@@ -159,7 +161,7 @@ async fn entries(State(app): State<Shared>, Id(id): Id, request: Request) -> Res
 #[utoipa::path(get, path = "/v2/glossary-language-pairs", tag = "DeepL",
     responses((status = 200, description = "`supported_languages`, a list of `source_lang` and \
                                             `target_lang`")))]
-async fn pairs(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn pairs(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     who(&app, &request)?;
     let all = app.models.all();
     let directions = all.iter().filter_map(|model| model.direction());
@@ -208,7 +210,7 @@ fn only(glossary: &StoredGlossary) -> Result<&Arc<Dictionary>, Problem> {
         _ => {
             let problem = "the glossary has not exactly one pair of languages, as those of version 2 have";
             let hint = format!("ask for `/v3/glossaries/{}`", glossary.id);
-            Err(Problem::new(Kind::NoGlossary, problem).hint(hint))
+            Err(Problem::new(ProblemKind::NoGlossary, problem).hint(hint))
         }
     }
 }
@@ -220,7 +222,7 @@ pub(super) fn who(app: &App, request: &Request) -> Result<(Client, Client), Prob
 }
 
 fn described(glossary: &StoredGlossary) -> Result<Value, Problem> {
-    let Dictionary { direction: Direction { source, target }, terms, .. } = &**only(glossary)?;
+    let Dictionary { direction: TranslationDirection { source, target }, terms, .. } = &**only(glossary)?;
     Ok(json!({
         "glossary_id": glossary.id,
         "name": glossary.name,

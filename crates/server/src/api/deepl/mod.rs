@@ -20,20 +20,20 @@ use utoipa_axum::routes;
 
 use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
-use crate::app::{App, Shared};
+use crate::app::{App, SharedApp};
 use crate::body::json_or_form;
-use crate::desk::Stop;
+use crate::desk::StopFlag;
 use crate::glossaries::Terms;
 use crate::language::{Language, detect_among};
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
-use crate::texts::{Form, Texts, begin, check_segments};
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
+use crate::texts::{TextFormat, TranslationTexts, begin, check_segments};
 use crate::visit::Visit;
 
 /// The limit that DeepL reports for unlimited accounts.
 const UNLIMITED: u64 = 1_000_000_000_000;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(post_translate))
         .routes(routes!(get_languages, post_languages))
@@ -45,7 +45,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 }
 
 /// What DeepL does and no model here: one refusal for each path.
-fn unsupported() -> OpenApiRouter<Shared> {
+fn unsupported() -> OpenApiRouter<SharedApp> {
     let paths = [
         ("/v2/write/rephrase", "rephrasing"),
         ("/v3/style_rules", "style rules"),
@@ -54,11 +54,11 @@ fn unsupported() -> OpenApiRouter<Shared> {
         ("/v3/translation_memories/{*rest}", "translation memories"),
     ];
     paths.into_iter().fold(OpenApiRouter::new(), |router, (path, what)| {
-        let refuse = move |State(app): State<Shared>, request: Request| async move {
+        let refuse = move |State(app): State<SharedApp>, request: Request| async move {
             let visit = Visit::of(&request)?;
             app.client(request.headers(), None, &visit)?;
             let problem = format!("This server has no {what}: its models only translate.");
-            Err::<Response, Problem>(Problem::new(Kind::Invalid, problem))
+            Err::<Response, Problem>(Problem::new(ProblemKind::Invalid, problem))
         };
         router.route(path, any(refuse))
     })
@@ -173,7 +173,7 @@ fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 /// Translates texts.
 #[utoipa::path(post, path = "/v2/translate", tag = "DeepL", request_body = Translate,
     responses((status = 200, description = "`translations`, each with `detected_source_language` and `text`")))]
-async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_translate(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Translate = json_or_form(request, &app, &LISTS).await?;
@@ -196,7 +196,7 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     app.admit(&visit, "text", &texts)?;
     let chooser = Arc::clone(&app);
     let detected = form.clone();
-    let choose = move |stop: &Stop| {
+    let choose = move |stop: &StopFlag| {
         let chosen = texts.iter().map(|text| {
             stop.check()?;
             choose(&chooser, source.as_ref(), &target, &detected, text)
@@ -207,11 +207,12 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     };
     let (texts, chosen, billed) = app.desk.ask(client, choose).await?;
     let models = chosen.iter().map(|(model, _)| Arc::clone(model)).collect();
-    let texts_of = |texts| Texts { texts, form: form.clone(), split, terms: terms.clone(), alternatives: 0 };
+    let texts_of =
+        |texts| TranslationTexts { texts, form: form.clone(), split, terms: terms.clone(), alternatives: 0 };
     let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
     // First, since only some warnings are told.
     let warnings = [ignored, warnings].concat();
-    let write = move |_: &Stop| {
+    let write = move |_: &StopFlag| {
         let results = translated.into_iter().zip(chosen).zip(billed);
         let results = results.map(|((text, (_, source)), billed)| {
             let code = source.code().to_uppercase();
@@ -236,12 +237,12 @@ async fn translate_each(
     app: &App,
     client: Client,
     texts: Vec<String>,
-    models: Vec<Arc<Model>>,
-    texts_of: impl Fn(Vec<String>) -> Texts,
+    models: Vec<Arc<ModelInstance>>,
+    texts_of: impl Fn(Vec<String>) -> TranslationTexts,
 ) -> Result<(Vec<String>, Vec<String>), Problem> {
     let mut warnings = Vec::new();
     let mut translated = vec![String::new(); texts.len()];
-    let mut groups: Vec<(Arc<Model>, Vec<usize>, Vec<String>)> = Vec::new();
+    let mut groups: Vec<(Arc<ModelInstance>, Vec<usize>, Vec<String>)> = Vec::new();
     for (number, (text, model)) in texts.into_iter().zip(models).enumerate() {
         match groups.iter_mut().find(|(of, ..)| Arc::ptr_eq(of, &model)) {
             Some((_, numbers, texts)) => {
@@ -272,11 +273,11 @@ async fn translate_each(
 
 impl Translate {
     /// The form of the texts.
-    fn form(&self) -> Result<Form, Problem> {
+    fn form(&self) -> Result<TextFormat, Problem> {
         match self.tag_handling.as_deref() {
-            None | Some("" | "0") => Ok(Form::Plain),
-            Some("html") => Ok(Form::Html),
-            Some("xml") => Ok(Form::Xml(Arc::new(XmlTags {
+            None | Some("" | "0") => Ok(TextFormat::Plain),
+            Some("html") => Ok(TextFormat::Html),
+            Some("xml") => Ok(TextFormat::Xml(Arc::new(XmlTags {
                 ignored: self.ignore_tags.clone(),
                 splitting: self.splitting_tags.clone(),
                 non_splitting: self.non_splitting_tags.clone(),
@@ -333,12 +334,12 @@ fn check_formality(formality: Option<&str>) -> Result<(), Problem> {
 
 /// The model for a text, and the language of the text.
 fn choose(
-    app: &Shared,
+    app: &SharedApp,
     source: Option<&Language>,
     target: &Language,
-    form: &Form,
+    form: &TextFormat,
     text: &str,
-) -> Result<(Arc<Model>, Language), Problem> {
+) -> Result<(Arc<ModelInstance>, Language), Problem> {
     let unsupported = || {
         let problem = format!("Value for 'target_lang' not supported: no model translates into {target}.");
         Problem::field("target_lang", problem)
@@ -373,7 +374,7 @@ struct Languages {
 #[utoipa::path(get, path = "/v2/languages", tag = "DeepL",
     params(("type" = Option<String>, Query, description = "`source` or `target`")),
     responses((status = 200, description = "A list of `language` and `name`")))]
-async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn get_languages(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Languages = json_or_form(request, &app, &[]).await?;
@@ -402,14 +403,14 @@ async fn get_languages(State(app): State<Shared>, request: Request) -> Result<Re
 /// Lists the languages that can be translated from or into.
 #[utoipa::path(post, path = "/v2/languages", tag = "DeepL", request_body = Languages,
     responses((status = 200, description = "A list of `language` and `name`")))]
-async fn post_languages(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_languages(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     get_languages(app, request).await
 }
 
 /// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
-async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn get_usage(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     app.client(request.headers(), None, &visit)?;
     let count = app.characters.load(Relaxed);
@@ -419,7 +420,7 @@ async fn get_usage(State(app): State<Shared>, request: Request) -> Result<Respon
 /// Returns the number of characters that were translated since the server was started; there is no limit.
 #[utoipa::path(post, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
-async fn post_usage(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_usage(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     get_usage(app, request).await
 }
 

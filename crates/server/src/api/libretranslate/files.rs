@@ -14,15 +14,15 @@ use utoipa_axum::routes;
 use super::{choose, language, required};
 use crate::api::ignored::Ignored;
 use crate::api::{Id, attached, reply, warned};
-use crate::app::Shared;
-use crate::desk::Stop;
-use crate::documents::{Access, State as Progress, Translated};
+use crate::app::SharedApp;
+use crate::desk::StopFlag;
+use crate::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
 use crate::problem::Problem;
-use crate::texts::{Form, Texts, translate};
+use crate::texts::{TextFormat, TranslationTexts, translate};
 use crate::upload::{Upload, upload};
 use crate::visit::Visit;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new().routes(routes!(post_file, preflight_file)).routes(routes!(download))
 }
 
@@ -45,7 +45,7 @@ struct TranslateFile {
     request_body(content = TranslateFile, content_type = "multipart/form-data",
         description = "The fields and `file`"),
     responses((status = 200, description = "`translatedFileUrl`, where the translated file is")))]
-async fn post_file(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_file(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let (file, asked): (Upload, TranslateFile) = upload(request, &app).await?;
@@ -56,19 +56,20 @@ async fn post_file(State(app): State<Shared>, request: Request) -> Result<Respon
     let texts = vec![text];
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
-    let chosen = move |_: &Stop| {
-        let (model, _) = choose(&chooser, &source, &target, &Form::File(format), &texts)?;
+    let chosen = move |_: &StopFlag| {
+        let (model, _) = choose(&chooser, &source, &target, &TextFormat::File(format), &texts)?;
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
     let (texts, model, characters) = app.desk.ask(client, chosen).await?;
     let owner = app.owner(client);
-    let done = translate(&app, &model, client, Texts::of_file(texts, format, None)).await?;
+    let done = translate(&app, &model, client, TranslationTexts::of_file(texts, format, None)).await?;
     let (done, warnings) = done.into_first();
     let warnings: Vec<String> = asked.others.warning(&[]).into_iter().chain(warnings).collect();
     // Only now, so that nothing is kept for a client that goes away.
-    let ticket = app.documents.begin(owner, Access::Key, done.len())?;
-    app.documents.end(&ticket, Ok(Translated { name, format, text: done, characters, warnings: Vec::new() }));
+    let ticket = app.documents.begin(owner, FileAccess::Key, done.len())?;
+    app.documents
+        .end(&ticket, Ok(TranslatedDocument { name, format, text: done, characters, warnings: Vec::new() }));
     let url = format!("{}/download_file/{}.{format}", own_address(&headers), ticket.key);
     Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
 }
@@ -86,7 +87,7 @@ fn own_address(headers: &HeaderMap) -> String {
 #[utoipa::path(get, path = "/download_file/{name}", tag = "LibreTranslate",
     params(("name" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
-async fn download(State(app): State<Shared>, Id(name): Id) -> Result<Response, Problem> {
+async fn download(State(app): State<SharedApp>, Id(name): Id) -> Result<Response, Problem> {
     match app.documents.state_by_key(name.split('.').next().unwrap_or_default())? {
         Progress::Done(done) => Ok(attached(&done)),
         Progress::Failed(problem) => Err(Problem::field("file", problem)),

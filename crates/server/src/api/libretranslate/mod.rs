@@ -15,19 +15,19 @@ use utoipa_axum::routes;
 
 use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json_or_form;
-use crate::desk::Stop;
+use crate::desk::StopFlag;
 use crate::language::{Detected, Language, detect_among};
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
-use crate::texts::{Done, Form, Rendered, Texts, translate};
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
+use crate::texts::{Rendered, TextFormat, TranslatedTexts, TranslationTexts, translate};
 use crate::visit::Visit;
 
 /// The value of the source language that requests language detection.
 const AUTO: &str = "auto";
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(post_translate, preflight_translate))
         .routes(routes!(post_detect, preflight_detect))
@@ -87,7 +87,7 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 #[utoipa::path(post, path = "/translate", tag = "LibreTranslate", request_body = Translate,
     responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if \
                                             asked for")))]
-async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_translate(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Translate = json_or_form(request, &app, &["q"]).await?;
@@ -96,9 +96,9 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     let source = required(asked.source, "source")?;
     let target = language("target", &required(asked.target, "target")?)?;
     let (form, split) = match asked.format.as_deref() {
-        None | Some("" | "text") => (Form::Plain, Split::Sentences),
+        None | Some("" | "text") => (TextFormat::Plain, Split::Sentences),
         // Line breaks mean nothing in HTML.
-        Some("html") => (Form::Html, Split::Paragraphs),
+        Some("html") => (TextFormat::Html, Split::Paragraphs),
         Some(other) => {
             let problem = format!("`{other}` is not a format: use `text` or `html`");
             return Err(Problem::field("format", problem));
@@ -111,16 +111,16 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
     }
     app.admit(&visit, "q", &texts)?;
     let chooser = Arc::clone(&app);
-    let choose = move |_: &Stop| {
+    let choose = move |_: &StopFlag| {
         let chosen = choose(&chooser, &source, &target, &form, &texts)?;
         Ok((texts, form, chosen))
     };
     let (texts, form, (model, detected)) = app.desk.ask(client, choose).await?;
     let ignored = asked.others.warning(&[]);
-    let asked = Texts { texts, form, split, terms: None, alternatives };
-    let Done { texts, warnings } = translate(&app, &model, client, asked).await?;
+    let asked = TranslationTexts { texts, form, split, terms: None, alternatives };
+    let TranslatedTexts { texts, warnings } = translate(&app, &model, client, asked).await?;
     let warnings: Vec<String> = ignored.into_iter().chain(warnings).collect();
-    let write = move |_: &Stop| {
+    let write = move |_: &StopFlag| {
         let answer = answer(texts, is_list, detected, alternatives > 0);
         Ok(warned(reply(&answer), &warnings))
     };
@@ -129,12 +129,12 @@ async fn post_translate(State(app): State<Shared>, request: Request) -> Result<R
 
 /// The model for the languages, and the detected one if `source` is `auto`.
 fn choose(
-    app: &Shared,
+    app: &SharedApp,
     source: &str,
     target: &Language,
-    form: &Form,
+    form: &TextFormat,
     texts: &[String],
-) -> Result<(Arc<Model>, Option<Detected>), Problem> {
+) -> Result<(Arc<ModelInstance>, Option<Detected>), Problem> {
     let unsupported = |source: &str| {
         let problem = format!("there is no model for `{source}` to `{target}`");
         Problem::field("target", problem)
@@ -183,7 +183,7 @@ fn found(detected: &Detected) -> Value {
 /// Detects the language of a text, among those that the server translates.
 #[utoipa::path(post, path = "/detect", tag = "LibreTranslate", request_body = Detect,
     responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
-async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Detect = json_or_form(request, &app, &["q"]).await?;
@@ -191,7 +191,7 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
     let (texts, _) = required(asked.q, "q")?.into_texts();
     app.admit(&visit, "q", &texts)?;
     let sources = app.models.sources(None);
-    let guess = move |_: &Stop| {
+    let guess = move |_: &StopFlag| {
         let first = || sources.first().cloned().map(Detected::unsure);
         Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
     };
@@ -205,7 +205,7 @@ async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Resp
 /// Lists the languages that can be translated, and those that each is translated into.
 #[utoipa::path(get, path = "/languages", tag = "LibreTranslate",
     responses((status = 200, description = "A list of `code`, `name` and `targets`")))]
-async fn languages(State(app): State<Shared>) -> Response {
+async fn languages(State(app): State<SharedApp>) -> Response {
     let all = app.models.all();
     let directions: Vec<_> = all.iter().filter_map(|model| model.direction()).collect();
     let ends = directions.iter().flat_map(|one| [&one.source, &one.target]);
@@ -226,7 +226,7 @@ async fn languages(State(app): State<Shared>) -> Response {
 /// Returns limits and default languages, for pages that use the server.
 #[utoipa::path(get, path = "/frontend/settings", tag = "LibreTranslate",
     responses((status = 200, description = "Limits and default languages")))]
-async fn settings(State(app): State<Shared>) -> Response {
+async fn settings(State(app): State<SharedApp>) -> Response {
     let all = app.models.all();
     let first = all.iter().find_map(|model| model.direction());
     let entry = |language: Option<&Language>| match language {
@@ -270,7 +270,7 @@ fn required<T>(value: Option<T>, field: &str) -> Result<T, Problem> {
 fn language(field: &str, code: &str) -> Result<Language, Problem> {
     let wrong = |_| Problem {
         field: Some(field.to_owned()),
-        ..Problem::new(Kind::Invalid, format!("{code} is not supported"))
+        ..Problem::new(ProblemKind::Invalid, format!("{code} is not supported"))
     };
     code.parse().map_err(wrong)
 }

@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::head::{Head, Usage};
+use super::head::{ResponseMetadata, Usage};
 use super::neutral;
 use super::request::request;
 use super::stream::Chunks;
@@ -20,11 +20,11 @@ use super::texts::texts_or_null;
 use super::wish;
 use crate::answers::{Answers, Merge};
 use crate::api::{OneOrMany, reply};
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json;
-use crate::desk::Stop;
+use crate::desk::StopFlag;
 use crate::limits::Limits;
-use crate::models::{Model, check_tokens};
+use crate::models::{ModelInstance, check_tokens};
 use crate::problem::Problem;
 use crate::sse;
 use crate::visit::Visit;
@@ -57,28 +57,28 @@ request! {
 }
 
 /// A text to continue, and the part of it that has been read.
-pub(super) struct Begun {
+pub(super) struct EncodedPrompt {
     prompt: Arc<Prompt>,
     pub(super) tokens: usize,
 }
 
-impl Begun {
+impl EncodedPrompt {
     fn text(&self) -> &str {
         self.prompt.text()
     }
 }
 
 /// A request whose texts have been read.
-struct Asked {
-    head: Head,
-    begun: Vec<Begun>,
+struct CompletionJob {
+    head: ResponseMetadata,
+    begun: Vec<EncodedPrompt>,
     /// The number of continuations of each text.
     copies: usize,
     /// True if the text comes before its continuation.
     echo: bool,
 }
 
-impl Asked {
+impl CompletionJob {
     /// Counts the tokens of the texts.
     fn usage(&self) -> Usage {
         Usage { prompt: self.begun.iter().map(|one| one.tokens).sum(), completion: 0 }
@@ -86,7 +86,7 @@ impl Asked {
 
     /// The text before each continuation.
     fn beginnings(&self) -> impl Iterator<Item = &str> {
-        let beginning = |one| if self.echo { Begun::text(one) } else { "" };
+        let beginning = |one| if self.echo { EncodedPrompt::text(one) } else { "" };
         let texts = self.begun.iter().map(beginning);
         texts.flat_map(|text| iter::repeat_n(text, self.copies))
     }
@@ -95,7 +95,7 @@ impl Asked {
     ///
     /// # Errors
     /// A [`Problem`] if the result is no longer needed.
-    fn echoes(&self, with_usage: bool, stop: &Stop) -> Result<Vec<Bytes>, Problem> {
+    fn echoes(&self, with_usage: bool, stop: &StopFlag) -> Result<Vec<Bytes>, Problem> {
         let beginnings = self.beginnings().enumerate();
         let echoes = beginnings.filter(|(_, text)| !text.is_empty());
         let echoes = echoes.map(|(index, text)| {
@@ -119,12 +119,12 @@ impl Asked {
 /// Continues texts.
 #[utoipa::path(post, path = "/v1/completions", tag = "OpenAI", request_body = Complete,
     responses((status = 200, description = "`choices`, or with `stream` server-sent events")))]
-pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn complete(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Complete = json(request, &app).await?;
     let with_usage = wish::with_usage(asked.stream, asked.stream_options)?;
-    let generates = |model: &Model| model.task() == Task::Generate;
+    let generates = |model: &ModelInstance| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let (texts, _) = match asked.prompt.take() {
         Some(prompt) => prompt.into_texts(),
@@ -143,13 +143,13 @@ pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Res
     let options = wish.options(&app, texts.len(), stop)?;
     let reader = Arc::clone(&model);
     let limits = app.config.limits;
-    let read = move |stop: &Stop| read(&reader, &texts, &limits, stop);
+    let read = move |stop: &StopFlag| read(&reader, &texts, &limits, stop);
     let begun = app.desk.ask(client, read).await?;
     let answers = send(&model, client, &begun, &options, copies)?;
     let jobs = begun.len() * copies;
     let is_stream = asked.stream == Some(true);
-    let asked = Asked {
-        head: Head::of(&model, "cmpl", "text_completion"),
+    let asked = CompletionJob {
+        head: ResponseMetadata::of(&model, "cmpl", "text_completion"),
         begun,
         copies,
         echo: asked.echo == Some(true),
@@ -157,13 +157,13 @@ pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Res
     let usage = asked.usage();
     if is_stream {
         let head = asked.head.clone();
-        let write = move |stop: &Stop| asked.echoes(with_usage, stop);
+        let write = move |stop: &StopFlag| asked.echoes(with_usage, stop);
         let echoes = app.desk.ask(client, write).await?;
         let chunks = Chunks::new(head, echoes, usage, with_usage);
         return Ok(sse::response(app, visit, answers, jobs, chunks));
     }
     let results = answers.all(jobs).await?;
-    let write = move |_: &Stop| Ok(reply(&asked.whole(&results, usage)));
+    let write = move |_: &StopFlag| Ok(reply(&asked.whole(&results, usage)));
     app.desk.ask(client, write).await
 }
 
@@ -173,11 +173,11 @@ pub(super) async fn complete(State(app): State<Shared>, request: Request) -> Res
 /// A [`Problem`] for a text that the model cannot continue, for too many tokens, and if the result is no
 /// longer needed.
 pub(super) fn read(
-    model: &Model,
+    model: &ModelInstance,
     texts: &[String],
     limits: &Limits,
-    stop: &Stop,
-) -> Result<Vec<Begun>, Problem> {
+    stop: &StopFlag,
+) -> Result<Vec<EncodedPrompt>, Problem> {
     let invalid = |error: attentive_base::Error| Problem {
         field: Some("prompt".to_owned()),
         ..Problem::invalid(&error)
@@ -190,20 +190,20 @@ pub(super) fn read(
         sum += tokens;
         check_tokens(sum, limits)?;
         let prompt = Arc::new(prompt);
-        Ok(Begun { prompt, tokens })
+        Ok(EncodedPrompt { prompt, tokens })
     });
     texts.collect()
 }
 
 /// Requests `copies` continuations of each text from `model`; they are numbered one after another.
 pub(super) fn send(
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
-    begun: &[Begun],
+    begun: &[EncodedPrompt],
     options: &GenerateOptions,
     copies: usize,
 ) -> Result<Answers<Generation>, Problem> {
-    let copy = |one: &Begun, number: usize| {
+    let copy = |one: &EncodedPrompt, number: usize| {
         let mut options = options.clone();
         options.sample.number = number as u64;
         let prompt = Arc::clone(&one.prompt);

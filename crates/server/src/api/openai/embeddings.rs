@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::texts::texts;
 use crate::answers::{ENOUGH, compute, grouped, positions_of};
 use crate::api::{OneOrMany, reply};
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json;
-use crate::desk::Stop;
-use crate::models::Model;
+use crate::desk::StopFlag;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
 use crate::visit::Visit;
 
@@ -52,14 +52,14 @@ enum Encoding {
 /// Computes the vector of each text.
 #[utoipa::path(post, path = "/v1/embeddings", tag = "OpenAI", request_body = Embed,
     responses((status = 200, description = "`data`, a list of objects with `embedding`")))]
-pub(super) async fn embed(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn embed(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: Embed = json(request, &app).await?;
     if asked.dimensions.is_some() {
         return Err(Problem::field("dimensions", "`dimensions` is not supported"));
     }
-    let encodes = |model: &Model| model.pipeline().require_encoder().is_ok();
+    let encodes = |model: &ModelInstance| model.pipeline().require_encoder().is_ok();
     let model = (app.models).choose(asked.model.as_deref(), "embed texts", encodes)?;
     let (texts, _) = asked.input.into_texts();
     if texts.is_empty() || texts.iter().any(|text| text.trim().is_empty()) {
@@ -82,7 +82,7 @@ pub(super) async fn embed(State(app): State<Shared>, request: Request) -> Result
     );
     let found = compute(&model, client, Admission::New, chunks).await?;
     let encoding = asked.encoding_format;
-    let write = move |_: &Stop| Ok(reply(&list(model.name(), found, encoding)));
+    let write = move |_: &StopFlag| Ok(reply(&list(model.name(), found, encoding)));
     app.desk.ask(client, write).await
 }
 

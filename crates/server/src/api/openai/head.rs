@@ -8,21 +8,21 @@ use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use super::unix;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::sse::unnamed;
 
 /// The fields that all parts of a response share.
 #[derive(Clone)]
-pub(super) struct Head {
+pub(super) struct ResponseMetadata {
     id: String,
     object: &'static str,
     created: u64,
     model: String,
 }
 
-impl Head {
+impl ResponseMetadata {
     /// The head of responses of the type `object`, whose identifiers begin with `prefix`.
-    pub(super) fn of(model: &Model, prefix: &str, object: &'static str) -> Self {
+    pub(super) fn of(model: &ModelInstance, prefix: &str, object: &'static str) -> Self {
         Self {
             id: format!("{prefix}-{:016x}", random()),
             object,

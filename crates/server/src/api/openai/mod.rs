@@ -21,13 +21,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Id, reply};
-use crate::app::Shared;
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
+use crate::app::SharedApp;
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
 use crate::sse::unnamed;
 use crate::visit::Visit;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(completions::complete))
         .routes(routes!(chat::chat))
@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<Shared> {
 /// Lists the models.
 #[utoipa::path(get, path = "/v1/models", tag = "OpenAI",
     responses((status = 200, description = "`data`, a list of models with `id`")))]
-async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn models(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
     let all = app.models.all();
     let data: Vec<Value> = all.iter().map(|model| described(model)).collect();
@@ -50,13 +50,13 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
 #[utoipa::path(get, path = "/v1/models/{id}", tag = "OpenAI",
     params(("id" = String, Path, description = "Name of the model")),
     responses((status = 200, description = "The model"), (status = 404, description = "There is no such model")))]
-async fn model(State(app): State<Shared>, Id(id): Id, request: Request) -> Result<Response, Problem> {
+async fn model(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
     let model = app.models.choose(Some(&id), "answer", |_| true)?;
     Ok(reply(&described(&model)))
 }
 
-fn described(model: &Model) -> Value {
+fn described(model: &ModelInstance) -> Value {
     json!({
         "id": model.name(),
         "object": "model",
@@ -78,13 +78,13 @@ fn failed(problem: &Problem) -> Vec<Bytes> {
 /// The body of an error response.
 pub(super) fn error(problem: &Problem, status: StatusCode) -> Value {
     let kind = match problem.kind {
-        Kind::Busy => "rate_limit_error",
+        ProblemKind::Busy => "rate_limit_error",
         _ if status.is_server_error() => "server_error",
         _ => "invalid_request_error",
     };
     let code = match problem.kind {
-        Kind::Malformed | Kind::Invalid => Value::Null,
-        Kind::Busy => "rate_limit_exceeded".into(),
+        ProblemKind::Malformed | ProblemKind::Invalid => Value::Null,
+        ProblemKind::Busy => "rate_limit_exceeded".into(),
         other => other.code().into(),
     };
     json!({

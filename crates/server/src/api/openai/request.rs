@@ -68,8 +68,8 @@ macro_rules! request {
                 &self,
                 tokens_field: &'static str,
                 new_tokens: usize,
-            ) -> $crate::api::openai::wish::Wish {
-                $crate::api::openai::wish::Wish {
+            ) -> $crate::api::openai::wish::CompletionOptions {
+                $crate::api::openai::wish::CompletionOptions {
                     copies: self.n,
                     new_tokens,
                     tokens_field,

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::completions::choice;
 use super::failed;
-use super::head::{Head, Usage};
+use super::head::{ResponseMetadata, Usage};
 use crate::problem::Problem;
-use crate::sse::Telling;
+use crate::sse::EventEncoder;
 
 /// The events of a stream.
 pub(super) struct Chunks {
-    head: Head,
+    head: ResponseMetadata,
     /// The events before the continuations.
     first: Vec<Bytes>,
     usage: Usage,
@@ -20,7 +20,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(head: Head, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
+    pub(super) fn new(head: ResponseMetadata, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
         Self { head, first, usage, with_usage }
     }
 
@@ -29,7 +29,7 @@ impl Chunks {
     }
 }
 
-impl Telling<Generation> for Chunks {
+impl EventEncoder<Generation> for Chunks {
     fn begin(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.first)
     }

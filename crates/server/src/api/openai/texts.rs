@@ -23,8 +23,8 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<OneOrMany, D::
 /// Those of [`texts`].
 pub(super) fn texts_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OneOrMany>, D::Error> {
     #[derive(Deserialize)]
-    struct Given(#[serde(deserialize_with = "texts")] OneOrMany);
-    Ok(Option::<Given>::deserialize(from)?.map(|Given(texts)| texts))
+    struct PresentTexts(#[serde(deserialize_with = "texts")] OneOrMany);
+    Ok(Option::<PresentTexts>::deserialize(from)?.map(|PresentTexts(texts)| texts))
 }
 
 /// A text of a list.

@@ -5,10 +5,10 @@ use attentive_pipeline::GenerateOptions;
 use serde::Deserialize;
 
 use super::head::random;
-use crate::app::{Shared, Strings};
+use crate::app::{SharedApp, Strings};
 use crate::limits::Limits;
 use crate::objects::only_as_object;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
 /// The maximum number of stop strings, unless the server allows fewer.
 const MOST_STOPS: usize = 4;
@@ -48,7 +48,7 @@ pub(super) fn with_usage(stream: Option<bool>, options: Option<StreamOptions>) -
 }
 
 /// The generation options of a request.
-pub(super) struct Wish {
+pub(super) struct CompletionOptions {
     pub(super) copies: Option<usize>,
     pub(super) new_tokens: usize,
     /// The name of the field with the maximum number of tokens.
@@ -58,14 +58,14 @@ pub(super) struct Wish {
     pub(super) seed: Option<i64>,
 }
 
-impl Wish {
+impl CompletionOptions {
     /// The options for continuing each of `texts` texts, without the number of the sample.
     ///
     /// # Errors
     /// A [`Problem`] for invalid values, and for values above the limits of the server.
     pub(super) fn options(
         &self,
-        app: &Shared,
+        app: &SharedApp,
         texts: usize,
         stop: Vec<String>,
     ) -> Result<GenerateOptions, Problem> {
@@ -78,7 +78,10 @@ impl Wish {
         let (jobs, most) = (copies.saturating_mul(texts), limits.most_texts());
         if jobs > most {
             let problem = format!("{jobs} continuations requested; a request may have at most {most}");
-            return Err(Problem { field: Some("n".to_owned()), ..Problem::new(Kind::TooLarge, problem) });
+            return Err(Problem {
+                field: Some("n".to_owned()),
+                ..Problem::new(ProblemKind::TooLarge, problem)
+            });
         }
         let new_tokens = self.new_tokens;
         let all = new_tokens.saturating_mul(jobs);

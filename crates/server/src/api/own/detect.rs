@@ -5,12 +5,12 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::api::reply;
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json;
-use crate::desk::Stop;
+use crate::desk::StopFlag;
 use crate::language::{Language, recognize};
 use crate::problem::Problem;
-use crate::texts::Form;
+use crate::texts::TextFormat;
 use crate::upload::format_of;
 use crate::visit::Visit;
 
@@ -37,13 +37,13 @@ struct DetectedText {
 /// certain.
 #[utoipa::path(post, path = "/api/detect", tag = "Attentive", request_body = DetectText,
     responses((status = 200, description = "The language", body = DetectedText)))]
-pub(super) async fn post_detect(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let DetectText { text, name } = json(request, &app).await?;
     let form = match name {
-        None => Form::Plain,
-        Some(name) => Form::File(format_of("name", &name)?),
+        None => TextFormat::Plain,
+        Some(name) => TextFormat::File(format_of("name", &name)?),
     };
     let texts = [text];
     app.admit(&visit, "text", &texts)?;
@@ -53,7 +53,7 @@ pub(super) async fn post_detect(State(app): State<Shared>, request: Request) -> 
         directions.flat_map(|one| [one.source.clone(), one.target.clone()]).collect();
     choices.sort();
     choices.dedup();
-    let guess = move |_: &Stop| Ok(recognize(&form.words(&texts[0]), &choices));
+    let guess = move |_: &StopFlag| Ok(recognize(&form.words(&texts[0]), &choices));
     let found = app.desk.ask(client, guess).await?;
     Ok(reply(&DetectedText {
         confidence: found.as_ref().map_or(0.0, |found| found.confidence),

@@ -7,19 +7,19 @@ use attentive_config::Task;
 use attentive_decode::SearchOptions;
 use attentive_page as page;
 use attentive_pipeline::service::{Admission, Chunk, Client, Service};
-use attentive_pipeline::{self as pipeline, Pipeline, Shown, Target};
+use attentive_pipeline::{self as pipeline, InspectionInput, InspectionTarget, Pipeline};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 
 use crate::answers::{Answers, Merge, compute};
-use crate::app::{App, Shared, Strings};
+use crate::app::{App, SharedApp, Strings};
 use crate::body::json;
-use crate::desk::Stop;
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
-use crate::shares::Share;
+use crate::desk::StopFlag;
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
+use crate::shares::ClientShare;
 use crate::visit::Visit;
 
 /// A text to explain.
@@ -41,10 +41,13 @@ pub(super) struct Explain {
 #[utoipa::path(post, path = "/api/explain", tag = "Attentive", request_body = Explain,
     responses((status = 200, description = "Tokens, their probabilities, and the weights of every attention \
                                             head in thousandths")))]
-pub(super) async fn post_explain(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_explain(
+    State(app): State<SharedApp>,
+    request: Request,
+) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let share = request.extensions().get::<Arc<Share>>().cloned();
+    let share = request.extensions().get::<Arc<ClientShare>>().cloned();
     let asked: Explain = json(request, &app).await?;
     let model = app.models.choose(asked.model.as_deref(), "explain", |_| true)?;
     let tokens = Strings {
@@ -56,7 +59,7 @@ pub(super) async fn post_explain(State(app): State<Shared>, request: Request) ->
     app.admit_with(&visit, "text", &texts.into_iter().flatten().collect::<Vec<_>>(), &[tokens])?;
     let (checker, asked) = (Arc::clone(&model), Arc::new(asked));
     let checked = Arc::clone(&asked);
-    let check = move |_: &Stop| checked.check(checker.pipeline());
+    let check = move |_: &StopFlag| checked.check(checker.pipeline());
     app.desk.ask(client, check).await?;
     let found = if asked.wants_translation() && model.task() == Task::Translate {
         Some(best(&app, &model, client, &asked).await?)
@@ -69,7 +72,7 @@ pub(super) async fn post_explain(State(app): State<Shared>, request: Request) ->
         None => Admission::New,
     };
     let (reader, read) = (Arc::clone(&model), Arc::clone(&asked));
-    let prepare = move |_: &Stop| read.shown(reader.pipeline(), found.as_deref());
+    let prepare = move |_: &StopFlag| read.shown(reader.pipeline(), found.as_deref());
     let shown = app.desk.ask(client, prepare).await?;
     let body = explained(&app, &model, client, admission, shown, share).await?;
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
@@ -78,11 +81,11 @@ pub(super) async fn post_explain(State(app): State<Shared>, request: Request) ->
 /// The explanation of `shown`. Only a few are computed at once, and each is counted in `share` before.
 async fn explained(
     app: &App,
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     admission: Admission,
-    shown: Shown,
-    share: Option<Arc<Share>>,
+    shown: InspectionInput,
+    share: Option<Arc<ClientShare>>,
 ) -> Result<Vec<u8>, Problem> {
     let place = app.explanations.enter(client).await?;
     let expected = page::bytes_of(shown.weights(model.pipeline()));
@@ -112,10 +115,10 @@ async fn explained(
 ///
 /// # Errors
 /// A [`Problem`] if there is no room for them, now or at any time.
-fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
+fn count(share: &ClientShare, bytes: usize) -> Result<(), Problem> {
     if !share.may_grow(bytes) {
         let problem = "the explanation needs more RAM than a client may use";
-        let problem = Problem::new(Kind::TooLarge, problem);
+        let problem = Problem::new(ProblemKind::TooLarge, problem);
         return Err(problem.hint("ask for a shorter text, or raise `limits.bodies`"));
     }
     Ok(share.grow(bytes)?)
@@ -124,13 +127,13 @@ fn count(share: &Share, bytes: usize) -> Result<(), Problem> {
 /// The tokens of the model's own translation, which is searched for like any other.
 async fn best(
     app: &App,
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     asked: &Arc<Explain>,
 ) -> Result<Vec<TokenId>, Problem> {
     let (reader, asked) = (Arc::clone(model), Arc::clone(asked));
     let limits = app.config.limits;
-    let read = move |_: &Stop| {
+    let read = move |_: &StopFlag| {
         let requests = [pipeline::Request::from(asked.text.clone())];
         let options = SearchOptions::from(&reader.pipeline().config().decode);
         reader.read(&requests, &options, &limits)
@@ -161,7 +164,7 @@ impl Explain {
 
     /// The sentence to explain, if a page can show it. `found` is the model's own translation, if it was
     /// requested.
-    fn shown(&self, pipeline: &Pipeline, found: Option<&[TokenId]>) -> Result<Shown, Problem> {
+    fn shown(&self, pipeline: &Pipeline, found: Option<&[TokenId]>) -> Result<InspectionInput, Problem> {
         let shown = pipeline.show(&self.text, self.target(found));
         let checked = shown.and_then(|shown| {
             page::check_size(shown.weights(pipeline))?;
@@ -176,12 +179,12 @@ impl Explain {
     }
 
     /// The target; `found` is the model's own translation, if it was requested.
-    fn target<'a>(&'a self, found: Option<&'a [TokenId]>) -> Target<'a> {
+    fn target<'a>(&'a self, found: Option<&'a [TokenId]>) -> InspectionTarget<'a> {
         match (&self.target_tokens, &self.target, found) {
-            (Some(tokens), ..) => Target::Tokens(tokens),
-            (None, Some(text), _) => Target::Text(text),
-            (None, None, Some(found)) => Target::Found(found),
-            (None, None, None) => Target::Own,
+            (Some(tokens), ..) => InspectionTarget::Tokens(tokens),
+            (None, Some(text), _) => InspectionTarget::Text(text),
+            (None, None, Some(found)) => InspectionTarget::Found(found),
+            (None, None, None) => InspectionTarget::Own,
         }
     }
 }

@@ -9,12 +9,12 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::api::reply;
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json;
 use crate::glossaries::Terms;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::texts::{Texts, translate};
+use crate::texts::{TranslationTexts, translate};
 use crate::upload::format_of;
 use crate::visit::Visit;
 
@@ -48,17 +48,17 @@ pub(super) struct TranslatedFile {
 /// Translates a file: its texts, sentence by sentence.
 #[utoipa::path(post, path = "/api/translate_file", tag = "Attentive", request_body = TranslateFile,
     responses((status = 200, description = "The translated file", body = TranslatedFile)))]
-pub(super) async fn post_file(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_file(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let TranslateFile { model, name, text, terms } = json(request, &app).await?;
-    let translates = |model: &Model| model.task() == Task::Translate;
-    let model: Arc<Model> = app.models.choose(model.as_deref(), "translate", translates)?;
+    let translates = |model: &ModelInstance| model.task() == Task::Translate;
+    let model: Arc<ModelInstance> = app.models.choose(model.as_deref(), "translate", translates)?;
     let format = format_of("name", &name)?;
     let texts = vec![text];
     app.admit(&visit, "text", &texts)?;
     let terms = Terms::given(&terms, &app, &visit)?;
-    let done = translate(&app, &model, client, Texts::of_file(texts, format, terms)).await?;
+    let done = translate(&app, &model, client, TranslationTexts::of_file(texts, format, terms)).await?;
     let (text, warnings) = done.into_first();
     Ok(reply(&TranslatedFile { model: model.name().to_owned(), name, text, warnings }))
 }

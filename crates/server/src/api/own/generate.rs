@@ -15,14 +15,14 @@ use serde_json::json;
 use super::error;
 use crate::answers::{Answers, Merge, lost};
 use crate::api::reply;
-use crate::app::{Shared, Strings};
+use crate::app::{SharedApp, Strings};
 use crate::body::json;
-use crate::desk::Stop;
+use crate::desk::StopFlag;
 use crate::fields::{GenerationFields, SamplingFields};
 use crate::limits::Limits;
-use crate::models::{Model, check_tokens};
+use crate::models::{ModelInstance, check_tokens};
 use crate::problem::Problem;
-use crate::sse::{self, Telling, named};
+use crate::sse::{self, EventEncoder, named};
 use crate::visit::Visit;
 
 /// A text to continue.
@@ -63,11 +63,14 @@ struct Continued {
     responses((status = 200, description = "The continuation; with `stream`, server-sent events `prompt`, \
                                             `text`, `result` and `done`",
         body = Continued)))]
-pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_generate(
+    State(app): State<SharedApp>,
+    request: Request,
+) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Generate = json(request, &app).await?;
-    let generates = |model: &Model| model.task() == Task::Generate;
+    let generates = |model: &ModelInstance| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let begun = asked.begun()?;
     let stop = Strings { field: "stop", strings: &asked.stop, most: app.config.limits.stop };
@@ -79,7 +82,7 @@ pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -
     }
     let options = asked.options(&app)?;
     let (reader, limits, stream) = (Arc::clone(&model), app.config.limits, asked.stream);
-    let read = move |_: &Stop| {
+    let read = move |_: &StopFlag| {
         let prompt = read(&reader, &begun, &limits)?;
         let first = stream.then(|| named("prompt", &json!({"text": prompt.text()})));
         Ok((prompt, first))
@@ -94,7 +97,7 @@ pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -
         return Ok(sse::response(app, visit, answers, 1, written));
     }
     let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
-    let write = move |_: &Stop| Ok(reply(&Continued::new(&model, &prompt, generation)));
+    let write = move |_: &StopFlag| Ok(reply(&Continued::new(&model, &prompt, generation)));
     app.desk.ask(client, write).await
 }
 
@@ -102,7 +105,7 @@ pub(super) async fn post_generate(State(app): State<Shared>, request: Request) -
 ///
 /// # Errors
 /// A [`Problem`] for a text that the model cannot continue, and for too many tokens.
-fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
+fn read(model: &ModelInstance, begun: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
     let prompt = match begun {
         Prefix::Text(text) => model.pipeline().prompt(text),
         Prefix::Tokens(tokens) => model.pipeline().prompt_tokens(tokens),
@@ -114,7 +117,7 @@ fn read(model: &Model, begun: &Prefix, limits: &Limits) -> Result<Prompt, Proble
 
 impl Continued {
     /// Creates the result. The time grows with the length of the texts.
-    fn new(model: &Model, prompt: &Prompt, generation: Generation) -> Self {
+    fn new(model: &ModelInstance, prompt: &Prompt, generation: Generation) -> Self {
         let answer = GenerationAnswer::new(model.pipeline(), prompt, generation);
         Self { model: model.name().to_owned(), answer }
     }
@@ -134,7 +137,7 @@ impl Generate {
         }
     }
 
-    fn options(&mut self, app: &Shared) -> Result<GenerateOptions, Problem> {
+    fn options(&mut self, app: &SharedApp) -> Result<GenerateOptions, Problem> {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
         let new_tokens = self.max_new_tokens.unwrap_or(defaults.max_new_tokens.min(most));
@@ -156,15 +159,15 @@ impl Generate {
 
 /// The events of a stream.
 struct Written {
-    app: Shared,
+    app: SharedApp,
     client: Client,
-    model: Arc<Model>,
+    model: Arc<ModelInstance>,
     prompt: Arc<Prompt>,
     /// The event with the prompt.
     first: Option<Bytes>,
 }
 
-impl Telling<Generation> for Written {
+impl EventEncoder<Generation> for Written {
     fn begin(&mut self) -> Vec<Bytes> {
         self.first.take().into_iter().collect()
     }
@@ -175,7 +178,7 @@ impl Telling<Generation> for Written {
 
     async fn result(&mut self, _: usize, result: Generation) -> Result<Vec<Bytes>, Problem> {
         let (model, prompt) = (Arc::clone(&self.model), Arc::clone(&self.prompt));
-        let write = move |_: &Stop| {
+        let write = move |_: &StopFlag| {
             let result = Continued::new(&model, &prompt, result);
             Ok(vec![named("result", &result)])
         };

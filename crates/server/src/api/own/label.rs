@@ -16,11 +16,11 @@ use utoipa::PartialSchema;
 
 use crate::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
 use crate::api::OneOrMany;
-use crate::app::{App, Shared};
+use crate::app::{App, SharedApp};
 use crate::body::json;
-use crate::desk::Stop;
-use crate::models::Model;
-use crate::problem::{Kind, Problem};
+use crate::desk::StopFlag;
+use crate::models::ModelInstance;
+use crate::problem::{Problem, ProblemKind};
 use crate::visit::Visit;
 
 /// The default number of guesses for a gap.
@@ -79,7 +79,7 @@ fn most_answers(task: TextTask, pipeline: &Pipeline, texts: &[String]) -> usize 
 #[utoipa::path(post, path = "/api/fill", tag = "Attentive", request_body = ReadSome,
     responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a \
                                             list of such objects")))]
-pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_fill(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     answer::<ReadSome>(app, request, |count| TextTask::Fill(count.unwrap_or(GUESSES))).await
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn post_fill(app: State<Shared>, request: Request) -> Result<Re
 #[utoipa::path(post, path = "/api/tag", tag = "Attentive", request_body = Read,
     responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of \
                                             such objects")))]
-pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_tag(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     answer::<Read>(app, request, |_| TextTask::Tag).await
 }
 
@@ -95,7 +95,7 @@ pub(super) async fn post_tag(app: State<Shared>, request: Request) -> Result<Res
 #[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = ReadSome,
     responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a \
                                             list of such objects")))]
-pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_classify(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     answer::<ReadSome>(app, request, |count| TextTask::Classify(count.unwrap_or(usize::MAX))).await
 }
 
@@ -103,13 +103,13 @@ pub(super) async fn post_classify(app: State<Shared>, request: Request) -> Resul
 #[utoipa::path(post, path = "/api/embed", tag = "Attentive", request_body = Read,
     responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of \
                                             such objects")))]
-pub(super) async fn post_embed(app: State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_embed(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
     answer::<Read>(app, request, |_| TextTask::Embed).await
 }
 
 /// The response with the predictions for each text.
 async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 'static>(
-    State(app): State<Shared>,
+    State(app): State<SharedApp>,
     request: Request,
     task: fn(Option<usize>) -> TextTask,
 ) -> Result<Response, Problem> {
@@ -117,7 +117,7 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
     let client = app.client(request.headers(), None, &visit)?;
     let asked: ReadSome = json::<R>(request, &app).await?.into();
     let task = task(asked.count);
-    let fits = |model: &Model| task.fits(model.pipeline());
+    let fits = |model: &ModelInstance| task.fits(model.pipeline());
     let model = (app.models).choose(asked.model.as_deref(), task.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
     app.admit(&visit, "text", &texts)?;
@@ -126,7 +126,7 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
         return Err(Problem::field("count", problem));
     }
     let reader = Arc::clone(&model);
-    let check = move |_: &Stop| {
+    let check = move |_: &StopFlag| {
         let found = most_answers(task, reader.pipeline(), &texts);
         if found > MOST_ANSWERS { Err(too_many(found)) } else { Ok(texts) }
     };
@@ -146,7 +146,7 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
             compute(&model, client, Admission::New, chunks).await?.concat()
         }
     };
-    let write = move |_: &Stop| Ok(body(model.name(), &found, is_list));
+    let write = move |_: &StopFlag| Ok(body(model.name(), &found, is_list));
     let body = app.desk.ask(client, write).await?;
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -154,7 +154,7 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
 /// The tags of `texts`; long ones are read in several chunks.
 async fn tags(
     app: &App,
-    model: &Arc<Model>,
+    model: &Arc<ModelInstance>,
     client: Client,
     texts: Vec<String>,
 ) -> Result<Vec<String>, Problem> {
@@ -162,11 +162,11 @@ async fn tags(
     let (reader, read) = (Arc::clone(model), Arc::clone(&texts));
     // A long text may have as many chunks as a request may have texts.
     let most = app.config.limits.most_texts();
-    let chunks = move |_: &Stop| Ok(chunks_to_tag(reader.pipeline(), &read, most));
+    let chunks = move |_: &StopFlag| Ok(chunks_to_tag(reader.pipeline(), &read, most));
     let chunks = app.desk.ask(client, chunks).await?;
     let found = compute(model, client, Admission::New, chunks).await?;
     let reader = Arc::clone(model);
-    let join = move |_: &Stop| {
+    let join = move |_: &StopFlag| {
         let mut of_texts: Vec<Vec<Tagged>> = texts.iter().map(|_| Vec::new()).collect();
         for (number, piece) in found.into_iter().flatten() {
             of_texts[number].push(piece);
@@ -206,7 +206,7 @@ fn chunks_to_tag(
 fn too_many(found: usize) -> Problem {
     let problem =
         format!("the request asks for {found} guesses or labels; at most {MOST_ANSWERS} are allowed");
-    let problem = Problem::new(Kind::TooLarge, problem);
+    let problem = Problem::new(ProblemKind::TooLarge, problem);
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }
 

@@ -20,13 +20,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::reply;
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::language::Language;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
 use crate::visit::Visit;
 
-pub(super) fn routes() -> OpenApiRouter<Shared> {
+pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
         .routes(routes!(models))
         .routes(routes!(translate::post_translate))
@@ -75,7 +75,7 @@ struct Described {
                                             `n_best` and `max_new_tokens`; and `files`: the extensions of \
                                             `formats` and of some `others` that are refused",
         body = [Described])))]
-async fn models(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+async fn models(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     app.client(request.headers(), None, &Visit::of(&request)?)?;
     let all = app.models.all();
     let described: Vec<_> = all.iter().map(|model| described(model)).collect();
@@ -93,7 +93,7 @@ async fn models(State(app): State<Shared>, request: Request) -> Result<Response,
     Ok(reply(&json!({"models": described, "limits": limits, "files": files})))
 }
 
-fn described(model: &Model) -> Described {
+fn described(model: &ModelInstance) -> Described {
     let direction = model.direction();
     let code = |language: &Language| language.code().to_owned();
     let pipeline = model.pipeline();

@@ -7,22 +7,22 @@ use attentive_config::Task;
 use attentive_decode::SearchOptions;
 use attentive_document::{Segmentation, Split};
 use attentive_pipeline::service::Service;
-use attentive_pipeline::{Demands, Pipeline, Prefix, TranslateOptions};
+use attentive_pipeline::{Pipeline, Prefix, TranslateOptions, TranslationConstraints};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::translated::{Asker, Events, Found};
+use super::translated::{AnswerContext, Events, Found};
 use crate::answers::{Answers, Merge};
 use crate::api::{OneOrMany, reply};
-use crate::app::{Shared, Strings};
+use crate::app::{SharedApp, Strings};
 use crate::body::json;
-use crate::desk::Stop;
-use crate::divided::Divided;
+use crate::desk::StopFlag;
+use crate::divided::DividedRequest;
 use crate::fields::{Fields, Object, SamplingObject, SearchFields};
 use crate::glossaries::Terms;
 use crate::limits::Limits;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
 use crate::sse;
 use crate::visit::Visit;
@@ -85,11 +85,14 @@ fn yes() -> bool {
 #[utoipa::path(post, path = "/api/translate", tag = "Attentive", request_body = Translate,
     responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, \
                                             server-sent events `text`, `result` and `done`", body = [Found])))]
-pub(super) async fn post_translate(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn post_translate(
+    State(app): State<SharedApp>,
+    request: Request,
+) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Translate = json(request, &app).await?;
-    let translates = |model: &Model| model.task() == Task::Translate;
+    let translates = |model: &ModelInstance| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
     let (texts, demands) = asked.take_texts()?;
@@ -99,9 +102,9 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
     let terms = Terms::given(&asked.terms, &app, &visit)?;
     let (reader, how) = (Arc::clone(&model), asked.segmentation(model.pipeline(), &demands)?);
     let limits = app.config.limits;
-    let read = move |stop: &Stop| {
+    let read = move |stop: &StopFlag| {
         let most = limits.most_texts();
-        let mut divided = Divided::read(&reader, texts, how, demands, most, stop)?;
+        let mut divided = DividedRequest::read(&reader, texts, how, demands, most, stop)?;
         if let Some(terms) = terms {
             for text in &mut divided.texts {
                 let sentences = text.divided.sentences().iter().map(|one| &*one.text);
@@ -118,7 +121,7 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
     answers.send(send)?;
     let batch_size = model.pipeline().config().decode.batch_size;
     let options = TranslateOptions { search: options, batch_size };
-    let asker = Asker { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
+    let asker = AnswerContext { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
     if asked.stream {
         let events = Events::new(asker, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
@@ -133,7 +136,7 @@ pub(super) async fn post_translate(State(app): State<Shared>, request: Request) 
 }
 
 impl Translate {
-    fn options(&self, app: &Shared, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
+    fn options(&self, app: &SharedApp, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
         let (decode, n_best) = (&pipeline.config().decode, self.n_best.unwrap_or(1));
         let Fields(search) = self.search;
         let sampling = self.sampling.map(|Object(sampling)| sampling);
@@ -151,7 +154,11 @@ impl Translate {
     ///
     /// # Errors
     /// A [`Problem`] if placeables cannot be kept.
-    fn segmentation(&self, pipeline: &Pipeline, demands: &Demands) -> Result<Option<Segmentation>, Problem> {
+    fn segmentation(
+        &self,
+        pipeline: &Pipeline,
+        demands: &TranslationConstraints,
+    ) -> Result<Option<Segmentation>, Problem> {
         let is_possible = !self.alignments && demands.is_blank();
         let keep_placeables = self.keep_placeables.unwrap_or(is_possible);
         if keep_placeables && !is_possible {
@@ -165,7 +172,7 @@ impl Translate {
     }
 
     /// Refuses terms along with constraints.
-    fn check_terms(&self, demands: &Demands) -> Result<(), Problem> {
+    fn check_terms(&self, demands: &TranslationConstraints) -> Result<(), Problem> {
         if self.terms.is_empty() || demands.is_blank() {
             return Ok(());
         }
@@ -177,7 +184,7 @@ impl Translate {
     ///
     /// # Errors
     /// A [`Problem`] for a prefix given as both text and tokens.
-    fn take_texts(&mut self) -> Result<(Vec<String>, Demands), Problem> {
+    fn take_texts(&mut self) -> Result<(Vec<String>, TranslationConstraints), Problem> {
         let prefix = match (self.prefix.take(), self.prefix_tokens.take()) {
             (Some(_), Some(_)) => {
                 let problem = "give either `prefix` or `prefix_tokens`, not both";
@@ -190,13 +197,13 @@ impl Translate {
         let phrases = std::mem::take(&mut self.phrases);
         let none = OneOrMany::Many(Vec::new());
         let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
-        let demands = Demands { prefix, phrases };
+        let demands = TranslationConstraints { prefix, phrases };
         Ok((texts, demands))
     }
 }
 
 /// The strings besides the texts, for the limits of the server.
-fn strings<'a>(demands: &'a Demands, limits: &Limits) -> [Strings<'a>; 2] {
+fn strings<'a>(demands: &'a TranslationConstraints, limits: &Limits) -> [Strings<'a>; 2] {
     let (field, prefix, most) = match &demands.prefix {
         Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
         Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use attentive_pipeline::documents::lost;
 use attentive_pipeline::service::{Admission, Client};
 use attentive_pipeline::{
-    Alignment, Candidate, CandidateAnswer, Glossed, Pipeline, TranslateOptions, Translation, joined,
+    Alignment, Candidate, CandidateAnswer, GlossedText, Pipeline, TranslateOptions, Translation, joined,
 };
 use axum::body::Bytes;
 use serde::Serialize;
@@ -14,14 +14,14 @@ use serde_json::json;
 
 use super::{error, told};
 use crate::answers::{ENOUGH, compute, grouped};
-use crate::app::Shared;
-use crate::desk::Stop;
+use crate::app::SharedApp;
+use crate::desk::StopFlag;
 use crate::divided::{Text, restored, sentences};
 use crate::fields::CandidateObject;
 use crate::glossaries::placed;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::sse::{Telling, named};
+use crate::sse::{EventEncoder, named};
 
 /// The translations of a text.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -54,9 +54,9 @@ struct OneSentence {
 }
 
 /// The client and its requested details.
-pub(super) struct Asker {
-    pub(super) app: Shared,
-    pub(super) model: Arc<Model>,
+pub(super) struct AnswerContext {
+    pub(super) app: SharedApp,
+    pub(super) model: Arc<ModelInstance>,
     pub(super) client: Client,
     pub(super) alignments: bool,
     pub(super) options: TranslateOptions,
@@ -65,7 +65,7 @@ pub(super) struct Asker {
 /// The translations of a sentence, and an alignment for each of them if alignments are requested.
 type Aligned = (Translation, Vec<Alignment>);
 
-impl Asker {
+impl AnswerContext {
     /// Calls `write` with the details of `texts`, whose sentences have the translations `found`, and returns
     /// its results.
     pub(super) async fn describe<T: Send + 'static>(
@@ -75,13 +75,13 @@ impl Asker {
         write: impl FnOnce(Vec<Found>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let glossed = texts.iter_mut().flat_map(|text| std::mem::take(&mut text.glossed));
-        let glossed: Vec<Glossed> = glossed.collect();
+        let glossed: Vec<GlossedText> = glossed.collect();
         if !glossed.is_empty() {
             found = placed(&self.model, self.client, glossed, found, self.options).await?;
         }
         let (texts, aligned) = self.aligned(texts, found).await?;
         let model = Arc::clone(&self.model);
-        let describe = move |stop: &Stop| {
+        let describe = move |stop: &StopFlag| {
             let mut aligned = aligned.into_iter();
             let describe = |text: &Text| {
                 stop.check()?;
@@ -172,9 +172,9 @@ fn probability(candidate: &Candidate) -> f64 {
 
 /// The events of a stream.
 pub(super) struct Events {
-    asker: Asker,
+    asker: AnswerContext,
     /// The texts that are not done.
-    texts: Vec<Option<Growing>>,
+    texts: Vec<Option<IncompleteText>>,
     /// For each sentence, the index of its text and its index in the text.
     places: Vec<(usize, usize)>,
     /// The results of texts without sentences.
@@ -182,7 +182,7 @@ pub(super) struct Events {
 }
 
 /// A text whose translation is incomplete.
-struct Growing {
+struct IncompleteText {
     text: Text,
     /// The translation of each sentence so far.
     written: Vec<String>,
@@ -197,7 +197,7 @@ impl Events {
     ///
     /// # Errors
     /// A [`Problem`] with texts without sentences, which are described at once.
-    pub(super) async fn new(asker: Asker, texts: Vec<Text>) -> Result<Self, Problem> {
+    pub(super) async fn new(asker: AnswerContext, texts: Vec<Text>) -> Result<Self, Problem> {
         let mut places = Vec::new();
         for (number, text) in texts.iter().enumerate() {
             let sentences = text.divided.sentences().len();
@@ -205,7 +205,7 @@ impl Events {
         }
         let growing = |text: Text| {
             let sentences = text.divided.sentences().len();
-            Some(Growing {
+            Some(IncompleteText {
                 text,
                 written: vec![String::new(); sentences],
                 done: vec![None; sentences],
@@ -229,7 +229,7 @@ impl Events {
     }
 }
 
-impl Growing {
+impl IncompleteText {
     /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each
     /// event contains the whole translation.
     fn told(&mut self, number: usize) -> Option<Bytes> {
@@ -256,7 +256,7 @@ fn result_event(index: usize, found: &Found) -> Bytes {
     named("result", &Event { index, found })
 }
 
-impl Telling<Translation> for Events {
+impl EventEncoder<Translation> for Events {
     fn begin(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.first)
     }
@@ -286,7 +286,7 @@ impl Telling<Translation> for Events {
         if growing.missing > 0 {
             return Ok(growing.told(number).into_iter().collect());
         }
-        let Some(Growing { text, done, .. }) = self.texts[number].take() else {
+        let Some(IncompleteText { text, done, .. }) = self.texts[number].take() else {
             return Ok(Vec::new());
         };
         let found = done.into_iter().flatten().collect();

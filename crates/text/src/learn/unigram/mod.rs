@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use attentive_config::TokenizerConfig;
 use rayon::prelude::*;
 
-use self::pieces::Pieces;
-use super::counts::Counts;
-use crate::format::Model;
+use self::pieces::UnigramPieces;
+use super::counts::WordFrequencies;
+use crate::format::LearnedModel;
 
 /// The number of initial pieces per token of the final vocabulary.
 const SEEDS_PER_TOKEN: usize = 10;
@@ -31,13 +31,13 @@ const PARTS: usize = 16;
 pub(super) fn learn(
     config: &TokenizerConfig,
     special: &[&str],
-    counts: &Counts,
+    counts: &WordFrequencies,
     alphabet: &BTreeSet<char>,
-) -> Model {
+) -> LearnedModel {
     let room = config.vocab_size - special.len();
     let words = counts.stretches(alphabet);
     let seeds = seeds::collect(&words, alphabet, config.min_frequency, room.saturating_mul(SEEDS_PER_TOKEN));
-    let mut pieces = Pieces::new(seeds, alphabet.len());
+    let mut pieces = UnigramPieces::new(seeds, alphabet.len());
     loop {
         let mut expected = vec![];
         for _ in 0..ESTIMATIONS {
@@ -50,11 +50,11 @@ pub(super) fn learn(
         pieces = pieces.pruned(&expected, room.max(pieces.len() * 3 / 4));
     }
     let special = special.iter().map(|&token| (token.to_owned(), 0.0));
-    Model::Unigram { tokens: special.chain(pieces.into_sorted()).collect() }
+    LearnedModel::Unigram { tokens: special.chain(pieces.into_sorted()).collect() }
 }
 
 /// Expected number of occurrences of each piece, averaged over all segmentations of the words.
-fn expected_counts(words: &[(Vec<char>, u64)], pieces: &Pieces) -> Vec<f64> {
+fn expected_counts(words: &[(Vec<char>, u64)], pieces: &UnigramPieces) -> Vec<f64> {
     let sums: Vec<Vec<f64>> = words
         .par_chunks(words.len().div_ceil(PARTS).max(1))
         .map(|part| {

@@ -8,7 +8,7 @@ use super::seeds::Seed;
 const LEAST_COUNT: f64 = 0.5;
 
 /// A unigram model. The first pieces are the single characters, which are never removed.
-pub(super) struct Pieces {
+pub(super) struct UnigramPieces {
     texts: Vec<Vec<char>>,
     log_probs: Vec<f64>,
     n_characters: usize,
@@ -25,7 +25,7 @@ struct Edge {
     piece: usize,
 }
 
-impl Pieces {
+impl UnigramPieces {
     /// Pieces with probabilities proportional to their counts; the first `n_characters` are single
     /// characters.
     pub(super) fn new(seeds: Vec<Seed>, n_characters: usize) -> Self {
@@ -139,8 +139,8 @@ fn log_add(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn pieces(seeds: &[(&str, u64)], n_characters: usize) -> Pieces {
-        Pieces::new(
+    fn pieces(seeds: &[(&str, u64)], n_characters: usize) -> UnigramPieces {
+        UnigramPieces::new(
             seeds.iter().map(|(text, count)| (text.chars().collect(), *count)).collect(),
             n_characters,
         )

@@ -13,7 +13,7 @@ use attentive_text::{Detokenizer, Joint, SpecialTokens};
 use serde::Deserialize;
 
 use super::*;
-use crate::keys::Keys;
+use crate::keys::UnreadKeys;
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -98,9 +98,9 @@ impl Opened {
 }
 
 fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
-    let mut keys = Keys::read(&dir.join("config.json"))?;
+    let mut keys = UnreadKeys::read(&dir.join("config.json"))?;
     let kind: String = keys.required("model_type")?;
-    let generation = Generation::read(dir, &kind, &mut keys)?;
+    let generation = HfGenerationConfig::read(dir, &kind, &mut keys)?;
     let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
     let family = match kind.as_str() {
         "bert" | "roberta" | "xlm-roberta" | "mpnet" => Family::EncoderOnly,

@@ -9,15 +9,15 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::super::completions::{read, reason, send};
-use super::super::head::{Head, Usage};
+use super::super::head::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::api::openai::failed;
 use crate::api::reply;
-use crate::app::Shared;
-use crate::desk::Stop;
-use crate::models::Model;
+use crate::app::SharedApp;
+use crate::desk::StopFlag;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::sse::{self, Telling};
+use crate::sse::{self, EventEncoder};
 use crate::visit::Visit;
 
 /// The beginning of the user's next turn, where the model must stop.
@@ -25,10 +25,10 @@ const NEXT_TURN: &str = "\nUser:";
 
 /// Returns the answer of a language model.
 pub(super) async fn answer(
-    app: Shared,
+    app: SharedApp,
     visit: Visit,
     client: Client,
-    model: Arc<Model>,
+    model: Arc<ModelInstance>,
     turns: Vec<Turn>,
     wanted: Wanted,
 ) -> Result<Response, Problem> {
@@ -38,21 +38,21 @@ pub(super) async fn answer(
     let options = wanted.wish.options(&app, 1, stop)?;
     let reader = Arc::clone(&model);
     let limits = app.config.limits;
-    let begun = move |stop: &Stop| read(&reader, &[prompt(&turns)], &limits, stop);
+    let begun = move |stop: &StopFlag| read(&reader, &[prompt(&turns)], &limits, stop);
     let begun = app.desk.ask(client, begun).await?;
     let usage = Usage { prompt: begun.iter().map(|one| one.tokens).sum(), completion: 0 };
     let answers = send(&model, client, &begun, &options, copies)?;
     if wanted.stream {
         let turns = Pieces {
-            head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
+            head: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
             begun: vec![false; copies],
             usage: wanted.with_usage.then_some(usage),
         };
         return Ok(sse::response(app, visit, answers, copies, turns));
     }
     let results = answers.all(copies).await?;
-    let head = Head::of(&model, "chatcmpl", "chat.completion");
-    let write = move |_: &Stop| {
+    let head = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
+    let write = move |_: &StopFlag| {
         let choices = results.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
         Ok(reply(&head.answer(choices.collect(), usage.with(&results))))
@@ -76,7 +76,7 @@ fn prompt(turns: &[Turn]) -> String {
 
 /// The events of a stream.
 struct Pieces {
-    head: Head,
+    head: ResponseMetadata,
     /// For each answer: true once it has begun; its first blank is dropped.
     begun: Vec<bool>,
     /// The token counts, if they are requested.
@@ -89,7 +89,7 @@ impl Pieces {
     }
 }
 
-impl Telling<Generation> for Pieces {
+impl EventEncoder<Generation> for Pieces {
     fn begin(&mut self) -> Vec<Bytes> {
         let first = |index| piece(index, json!({"role": "assistant", "content": ""}), None);
         let indices = 0..self.begun.len();

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::neutral;
 use super::request::request;
-use super::wish::{self, Wish};
+use super::wish::{self, CompletionOptions};
 use crate::api::{OneOrMany, one_or_many};
-use crate::app::Shared;
+use crate::app::SharedApp;
 use crate::body::json;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::objects::only_as_object;
 use crate::problem::Problem;
 use crate::visit::Visit;
@@ -192,7 +192,7 @@ impl From<Message> for Turn {
 
 /// The options of an answer.
 struct Wanted {
-    wish: Wish,
+    wish: CompletionOptions,
     /// The maximum number of tokens, if the request sets it.
     new_tokens: Option<usize>,
     stop: Vec<String>,
@@ -204,7 +204,7 @@ struct Wanted {
 /// Continues a conversation.
 #[utoipa::path(post, path = "/v1/chat/completions", tag = "OpenAI", request_body = Chat,
     responses((status = 200, description = "`choices`, or with `stream` server-sent events")))]
-pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<Response, Problem> {
+pub(super) async fn chat(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let asked: Chat = json(request, &app).await?;
@@ -217,7 +217,7 @@ pub(super) async fn chat(State(app): State<Shared>, request: Request) -> Result<
         (None, Some((source, target))) => app.models.translating(source, target),
         _ => None,
     };
-    let answers = |model: &Model| matches!(model.task(), Task::Generate | Task::Translate);
+    let answers = |model: &ModelInstance| matches!(model.task(), Task::Generate | Task::Translate);
     let model = match directed {
         Some(model) => model,
         None => app.models.choose(model.as_deref(), "answer messages", answers)?,

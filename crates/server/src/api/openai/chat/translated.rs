@@ -6,23 +6,23 @@ use std::sync::Arc;
 use attentive_decode::{SearchChanges, SearchOptions};
 use attentive_document::{self as document, Split};
 use attentive_pipeline::service::{Client, Service};
-use attentive_pipeline::{Demands, Translation, joined};
+use attentive_pipeline::{Translation, TranslationConstraints, joined};
 use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::super::head::{Head, Usage};
+use super::super::head::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::answers::{Answers, Merge};
 use crate::api::openai::failed;
 use crate::api::reply;
-use crate::app::Shared;
-use crate::desk::Stop;
-use crate::divided::{self, Divided, restored};
+use crate::app::SharedApp;
+use crate::desk::StopFlag;
+use crate::divided::{self, DividedRequest, restored};
 use crate::language::Language;
-use crate::models::Model;
+use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::sse::{self, Telling};
+use crate::sse::{self, EventEncoder};
 use crate::visit::Visit;
 
 /// The only instruction that translation models support.
@@ -50,7 +50,7 @@ fn is_instruction(turn: &Turn) -> bool {
 ///
 /// # Errors
 /// A [`Problem`] for instructions that the model cannot follow, and if the last message is not the user's.
-fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
+fn text_of(model: &ModelInstance, turns: Vec<Turn>) -> Result<String, Problem> {
     let wanted = direction(&turns);
     let wrong = |problem: String| {
         let hint = format!(
@@ -75,7 +75,7 @@ fn text_of(model: &Model, turns: Vec<Turn>) -> Result<String, Problem> {
     }
 }
 
-fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions, Problem> {
+fn options(app: &SharedApp, model: &ModelInstance, wanted: &Wanted) -> Result<SearchOptions, Problem> {
     let limits = app.config.limits;
     let copies = wanted.wish.copies.unwrap_or(1);
     if !(1..=limits.alternatives).contains(&copies) {
@@ -104,20 +104,21 @@ fn options(app: &Shared, model: &Model, wanted: &Wanted) -> Result<SearchOptions
 
 /// Returns the translation of the last message.
 pub(super) async fn answer(
-    app: Shared,
+    app: SharedApp,
     visit: Visit,
     client: Client,
-    model: Arc<Model>,
+    model: Arc<ModelInstance>,
     turns: Vec<Turn>,
     wanted: Wanted,
 ) -> Result<Response, Problem> {
     let options = options(&app, &model, &wanted)?;
     let (reader, limits) = (Arc::clone(&model), app.config.limits);
     let how = model.pipeline().segmentation(Split::Sentences);
-    let read = move |stop: &Stop| {
+    let read = move |stop: &StopFlag| {
         let most = limits.most_texts();
         let texts = vec![text_of(&reader, turns)?];
-        let divided = Divided::read(&reader, texts, Some(how), Demands::default(), most, stop)?;
+        let divided =
+            DividedRequest::read(&reader, texts, Some(how), TranslationConstraints::default(), most, stop)?;
         let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided.texts, sentences))
     };
@@ -131,7 +132,7 @@ pub(super) async fn answer(
         let pieces = Pieces {
             model: Arc::clone(&model),
             client,
-            head: Head::of(&model, "chatcmpl", "chat.completion.chunk"),
+            head: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
             text: texts.into_iter().next().map(|text| text.divided).unwrap_or_default(),
             done: vec![None; count],
             told: 0,
@@ -143,10 +144,10 @@ pub(super) async fn answer(
         return Ok(sse::response(app, visit, answers, count, pieces));
     }
     let found = restored(&model, client, &divided::sentences(&texts), answers.all(count).await?).await?;
-    let write = move |_: &Stop| {
+    let write = move |_: &StopFlag| {
         let text = texts.into_iter().next().map(|text| text.divided).unwrap_or_default();
         let whole = joined::join(&text, &found);
-        let head = Head::of(&model, "chatcmpl", "chat.completion");
+        let head = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
         let choices = whole.hypotheses.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
         let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
@@ -162,10 +163,10 @@ fn reason(finished: bool) -> &'static str {
 
 /// The events of a stream: sentence by sentence, since text that was sent cannot be changed.
 struct Pieces {
-    model: Arc<Model>,
+    model: Arc<ModelInstance>,
     client: Client,
-    head: Head,
-    text: document::Divided,
+    head: ResponseMetadata,
+    text: document::DividedText,
     /// The translations of the sentences.
     done: Vec<Option<String>>,
     /// The number of sentences that were sent.
@@ -187,7 +188,7 @@ impl Pieces {
     }
 }
 
-impl Telling<Translation> for Pieces {
+impl EventEncoder<Translation> for Pieces {
     fn begin(&mut self) -> Vec<Bytes> {
         let role = json!({"role": "assistant", "content": ""});
         vec![self.event(piece(0, role, None))]
