@@ -8,9 +8,9 @@ use super::{Segment, Segmentation, TranslatedSegment, needs_blank};
 /// A text divided into sentences, to be translated one by one.
 ///
 /// ```
-/// use attentive_document::{Divided, Split};
+/// use attentive_document::{DividedText, Split};
 ///
-/// let text = Divided::new("One.  Two!\n", Split::Sentences, |_| true);
+/// let text = DividedText::new("One.  Two!\n", Split::Sentences, |_| true);
 /// let sentences = text.sentences().iter();
 /// let parts: Vec<_> = sentences.map(|one| (&*one.before, &*one.text)).collect();
 /// assert_eq!(parts, [("", "One."), ("  ", "Two!")]);

@@ -6,11 +6,11 @@
 //! in their place. Tags inside a sentence are placed around the words they belong to, by word alignment.
 //!
 //! ```
-//! use attentive_document::{Document, Split, Translated};
+//! use attentive_document::{Document, Split, TranslatedSegment};
 //!
 //! let document = Document::html("<p>the <b>red</b> house</p>", Split::Sentences, |_| true)?;
 //! assert_eq!(document.segments()[0].text, "the red house");
-//! let translated = Translated {
+//! let translated = TranslatedSegment {
 //!     text: "la maison rouge".into(),
 //!     alignment: vec![(0, 0), (1, 2), (2, 1)],
 //! };
