@@ -25,12 +25,12 @@ impl CorpusLines {
         }
     }
 
-    /// The lines as items of `form`.
+    /// The lines as items of `kind`.
     ///
     /// # Errors
-    /// [`Error::Data`] for lines of another form.
-    pub(crate) fn items(self, form: DataKind) -> Result<Vec<Item>> {
-        match (self, form) {
+    /// [`Error::Data`] for lines of another kind.
+    pub(crate) fn items(self, kind: DataKind) -> Result<Vec<Item>> {
+        match (self, kind) {
             (Self::Texts(texts), DataKind::Lines | DataKind::Stream) => {
                 Ok(texts.into_iter().map(Item::Text).collect())
             }
@@ -38,10 +38,10 @@ impl CorpusLines {
                 Ok(pairs.into_iter().map(|(src, tgt)| Item::Translation { src, tgt }).collect())
             }
             (Self::Pairs(pairs), DataKind::Labeled | DataKind::TaggedTokens) => {
-                each(pairs, |(src, tgt)| Item::from_columns(&src, &tgt, form))
+                each(pairs, |(src, tgt)| Item::from_columns(&src, &tgt, kind))
             }
             (Self::Tagged(sequences), DataKind::TaggedTokens) => each(sequences, tagged),
-            (_, form) => Err(unfit(form)),
+            (_, kind) => Err(unfit(kind)),
         }
     }
 }
@@ -67,9 +67,9 @@ fn tagged((tokens, tags): (Vec<String>, Vec<String>)) -> Result<Item, String> {
     }
 }
 
-/// The error for lines of another form than `form`.
-fn unfit(form: DataKind) -> Error {
-    let (expected, hint) = match form {
+/// The error for lines of another kind than `kind`.
+fn unfit(kind: DataKind) -> Error {
+    let (expected, hint) = match kind {
         DataKind::Translations => ("sentences and their translations", "`src` and `tgt`"),
         DataKind::Labeled => ("texts and their labels", "`text` and `label`"),
         DataKind::TaggedTokens => ("tokens and their tags", "`tokens` and `tags`"),

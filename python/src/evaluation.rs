@@ -82,7 +82,7 @@ fn translations(
 
 /// The test set of a model that does not translate.
 fn corpus(pipeline: &Pipeline, lines: CorpusLines) -> Result<Corpus> {
-    let form = DataKind::of(pipeline.config());
-    let items = lines.items(form)?;
-    data::read_given(form, items, data::Filters::default(), &mut data::unwatched)
+    let kind = DataKind::of(pipeline.config());
+    let items = lines.items(kind)?;
+    data::read_in_memory(kind, items, data::Filters::default(), &mut data::unwatched)
 }

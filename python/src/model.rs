@@ -138,14 +138,7 @@ impl PyModel {
     /// What the model does: `translate`, `generate`, `fill`, `tag`, `classify` or `embed`.
     #[getter]
     fn task(&self) -> &'static str {
-        match self.pipeline.architecture().task() {
-            Task::Translate => "translate",
-            Task::Generate => "generate",
-            Task::Fill => "fill",
-            Task::Tag => "tag",
-            Task::Classify => "classify",
-            Task::Embed => "embed",
-        }
+        self.pipeline.architecture().task().name()
     }
 
     /// The number of weights.

@@ -48,7 +48,7 @@ pub(crate) fn translate(
         }
         options.search.guided = demands.is_some();
         let requests = requests(texts, demands);
-        let mut found = pipeline.translate_sentences(first, &requests, &options)?;
+        let mut found = pipeline.translate_requests(first, &requests, &options)?;
         if let Some(PyGlossary(glossary)) = glossary {
             let places = (first..).map(|line| SentencePosition { line, sentence: 0 });
             let sentences = requests.iter().map(|request| &*request.src).zip(places);
@@ -97,8 +97,8 @@ fn requests(texts: Vec<String>, demands: Option<Vec<Demanded>>) -> Vec<Request> 
     };
     let request = |(src, (prefix, phrases)): (String, Demanded)| Request {
         src,
-        demands: Arc::new(TranslationConstraints { prefix: Prefix::Text(prefix), phrases }),
-        place: None,
+        constraints: Arc::new(TranslationConstraints { prefix: Prefix::Text(prefix), phrases }),
+        position: None,
     };
     texts.into_iter().zip(demands).map(request).collect()
 }

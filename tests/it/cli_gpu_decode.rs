@@ -237,7 +237,7 @@ fn a_gpu_keeps_weights_in_bf16() {
         let exact = Pipeline::load_on(&model, gpu, None).unwrap();
         let options = TranslateOptions::from(&exact.config().decode);
         let [found, expected, exact] = [&in_bf16, &rounded, &exact].map(|pipeline| {
-            (pipeline.translate_with(&src, &options).unwrap(), pipeline.rescore(1, &src, &tgt).unwrap())
+            (pipeline.translate_lines(&src, &options).unwrap(), pipeline.rescore(1, &src, &tgt).unwrap())
         });
         assert_eq!(found, expected, "{name}");
         assert_ne!(found, exact, "{name}: the weights were rounded");

@@ -29,8 +29,8 @@ const TARGET: &str = "ATTENTIVE_FUZZ_TARGET";
 const MODEL: &str = "ATTENTIVE_FUZZ_MODEL";
 
 const USUAL_CASES: u64 = 150;
-const MOST_KILOBYTES: u64 = 1_500_000;
-const MOST_SECONDS: u64 = 600;
+const MAX_KILOBYTES: u64 = 1_500_000;
+const MAX_SECONDS: u64 = 600;
 
 /// Reads a file of a model directory.
 type Target = dyn Fn(&Path);
@@ -78,21 +78,21 @@ const TARGETS: [(&str, &Target); 10] = [
     }),
     ("checkpoints/last", &|dir| {
         let run = Run::new(dir);
-        let _ = (run.start(), run.steps());
+        let _ = (run.resume_point(), run.steps());
     }),
     ("checkpoints/step-00000006/state.json", &|dir| {
         let run = Run::new(dir);
         let _ = run.state::<Value>(6).map(|_: TrainingState<Value>| ());
-        run.start().unwrap();
+        run.resume_point().unwrap();
     }),
     ("checkpoints/step-00000006/optimizer.safetensors", &|dir| {
         let run = Run::new(dir);
         let _ = run.optimizer(6, &[("moment".into(), vec![3, 5])]);
-        run.start().unwrap();
+        run.resume_point().unwrap();
     }),
     ("checkpoints/step-00000006/provenance.json", &|dir| {
         let run = Run::new(dir);
-        run.start().unwrap();
+        run.resume_point().unwrap();
         let _ = run.mend(Some(6), 6);
     }),
 ];
@@ -139,7 +139,7 @@ fn damaged_files_are_read_or_refused() {
     }
     let program = std::env::current_exe().unwrap();
     for (target, _) in TARGETS {
-        let limits = format!("ulimit -v {MOST_KILOBYTES} -t {MOST_SECONDS}");
+        let limits = format!("ulimit -v {MAX_KILOBYTES} -t {MAX_SECONDS}");
         let script = format!("{limits}; exec '{}' --exact fuzz::one_target", program.display());
         let output = Command::new("bash")
             .args(["-c", &script])

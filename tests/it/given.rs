@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use attentive::config::Config;
-use attentive::data::{DataKind, Item, TagInput, read_given};
+use attentive::data::{DataKind, Item, TagInput, read_in_memory};
 use attentive::error::Result;
 use attentive::interrupt::Interrupt;
 use attentive::processes::Processes;
@@ -87,7 +87,7 @@ fn a_run_goes_on_with_the_same_lines_only() {
 #[test]
 fn the_identity_of_lines_depends_on_their_borders() {
     let sum = |items: Vec<Item>| {
-        let corpus = read_given(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
+        let corpus = read_in_memory(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap();
         corpus.sources()[0].sha256.clone()
     };
     let tagged = |tokens: &[&str], tags: &[&str]| {
@@ -107,6 +107,6 @@ fn a_misfit_is_named_by_its_line() {
         tags: tags.split(' ').map(str::to_owned).collect(),
     };
     let items = vec![tagged("x y"), tagged("x")];
-    let error = read_given(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap_err();
+    let error = read_in_memory(DataKind::TaggedTokens, items, Default::default(), &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "line 2 of the given corpus: 1 tag for 2 tokens; expected one each");
 }

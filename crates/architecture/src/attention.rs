@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_kernels::attention::scale_of;
+use attentive_kernels::attention::{Causality, scale_of};
 use attentive_kernels::rotary::frequencies;
 
 use super::RotaryScaling;
@@ -79,18 +79,24 @@ impl AttentionSpec {
     }
 }
 
-/// Returns the bucket of the distance between `query` and `key` (Raffel et al. 2020, section 2.1), where half
-/// of the buckets are for later keys. Half of each direction's buckets hold one distance each, the other half
-/// logarithmically growing ranges up to `max_distance`.
-pub fn bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
-    let each = n_buckets / 2;
-    let first = if key > query { each } else { 0 };
-    first + bucket_of(each, max_distance, query.abs_diff(key))
-}
-
-/// Like [`bucket`], but all buckets are for earlier keys.
-pub fn earlier_bucket(n_buckets: usize, max_distance: usize, query: usize, key: usize) -> usize {
-    bucket_of(n_buckets, max_distance, query.saturating_sub(key))
+impl RelativePositions {
+    /// Returns the bucket of the distance between the positions `query` and `key` (Raffel et al. 2020, section
+    /// 2.1), if there are buckets. Causal attention has buckets for earlier keys only; otherwise half of them
+    /// are for later keys. Half of the buckets of a direction hold one distance each, the other half
+    /// logarithmically growing ranges up to `max_distance`.
+    pub fn bucket(self, causality: Causality, query: usize, key: usize) -> Option<usize> {
+        let Self::Buckets { n_buckets, max_distance } = self else {
+            return None;
+        };
+        Some(match causality {
+            Causality::Causal => bucket_of(n_buckets, max_distance, query.saturating_sub(key)),
+            Causality::Full => {
+                let each = n_buckets / 2;
+                let first = if key > query { each } else { 0 };
+                first + bucket_of(each, max_distance, query.abs_diff(key))
+            }
+        })
+    }
 }
 
 fn bucket_of(n_buckets: usize, max_distance: usize, distance: usize) -> usize {

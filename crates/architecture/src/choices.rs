@@ -91,6 +91,11 @@ impl Positions {
         matches!(self, Self::Learned | Self::LearnedRelative)
     }
 
+    /// True if they act in self-attention, besides or instead of vectors that are added to embeddings.
+    pub fn are_in_self_attention(self) -> bool {
+        self.are_relative() || self == Self::Rotary
+    }
+
     /// True if attention scores have a bias for each bucket of distances.
     pub fn are_relative(self) -> bool {
         matches!(self, Self::Relative | Self::LearnedRelative)

@@ -15,7 +15,7 @@ mod rotary;
 mod tokens;
 mod transformer;
 
-pub use attention::{AttentionSpec, RelativePositions, bucket, earlier_bucket};
+pub use attention::{AttentionSpec, RelativePositions};
 pub use attentive_base::body::Body;
 pub use attentive_kernels::nonlinearity::ActivationKind;
 pub use attentive_kernels::norm::NormKind;
@@ -86,6 +86,18 @@ pub enum Task {
 }
 
 impl Task {
+    /// Returns the name of the task: an imperative, such as "translate".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Translate => "translate",
+            Self::Generate => "generate",
+            Self::Fill => "fill",
+            Self::Tag => "tag",
+            Self::Classify => "classify",
+            Self::Embed => "embed",
+        }
+    }
+
     /// Returns a verb for messages, such as "translates".
     pub fn verb(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The maximum number of characters of a text that a message shows.
-const MOST: usize = 100;
+const MAX_CHARS: usize = 100;
 
 /// Returns the beginning of `text`, and `…` if there is more.
 ///
@@ -14,7 +14,7 @@ const MOST: usize = 100;
 /// assert!(shown(&"long".repeat(1000)).ends_with("long…"));
 /// ```
 pub fn shown(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
     }

@@ -7,8 +7,8 @@ use attentive_base::error::{Error, Result};
 use attentive_model::model::Parameter;
 
 use super::{
-    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, served, shapes,
-    weights, write_model,
+    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, shapes,
+    versioned_weights, weights, write_model,
 };
 
 /// The checkpoints to average.
@@ -110,8 +110,8 @@ impl Run {
         let expected = shapes(architecture);
         let mut sums: Vec<Vec<f64>> = vec![Vec::new(); expected.len()];
         for &step in &steps {
-            self.weights(step)?.read_each(&expected, |place, values| {
-                let sum = &mut sums[place];
+            self.weights(step)?.read_each(&expected, |index, values| {
+                let sum = &mut sums[index];
                 sum.resize(values.len(), 0.0);
                 let pairs = sum.iter_mut().zip(values);
                 pairs.for_each(|(sum, value)| *sum += f64::from(value));
@@ -143,6 +143,6 @@ impl Run {
     /// # Errors
     /// Fails if a file cannot be written; the previous weights then stay.
     pub fn serve(&self, mean: &Mean) -> Result<()> {
-        served::replace(self.dir(), &mean.provenance, &|path| weights::write(path, &mean.weights))
+        versioned_weights::replace(self.dir(), &mean.provenance, &|path| weights::write(path, &mean.weights))
     }
 }

@@ -61,8 +61,8 @@ impl Checkpoints {
 
 impl fmt::Display for Checkpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, &step) in self.steps.iter().enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
+        for (index, &step) in self.steps.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
             let mark = match (self.best == Some(step), self.last == Some(step)) {
                 (true, true) => " (best, last)",
                 (true, false) => " (best)",

@@ -16,22 +16,22 @@
 
 pub mod atomic;
 mod average;
-mod checked;
+mod checksummed_tensors;
 mod choice;
 mod copy;
 pub mod files;
 mod history;
 mod lock;
-mod mapped;
-mod packed;
+mod mapped_weights;
 mod provenance;
+mod quantized_weights;
 mod recovery;
 mod run;
-mod served;
+mod safetensors_file;
 mod shortlist;
-mod stored;
 pub mod sums;
-mod unread;
+mod unread_weights;
+mod versioned_weights;
 pub mod weights;
 
 use std::fs;
@@ -46,15 +46,15 @@ pub use choice::{Checkpoints, Choice};
 pub use copy::copy;
 pub use history::{History, Metric, TrainingCost};
 pub use lock::{LOCK, Lock};
-pub use mapped::MappedWeights;
-pub use packed::{PackedFile, QuantizedWeights, write as write_packed};
+pub use mapped_weights::MappedWeights;
 pub use provenance::{DataFile, Imported, ParentModel, Provenance, RecordedScore};
+pub use quantized_weights::{PackedFile, QuantizedWeights, write as write_packed};
 pub use recovery::ResumePoint;
 pub use run::{MatmulBackend, Run, Snapshot, TrainingState};
-pub use served::finish_replacing;
+pub use safetensors_file::SafetensorsFile;
 pub use shortlist::write as write_shortlist;
-pub use stored::SafetensorsFile;
-pub use unread::{DenseFile, UnreadWeights};
+pub use unread_weights::{DenseFile, UnreadWeights};
+pub use versioned_weights::finish_replacing;
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
@@ -117,11 +117,11 @@ pub fn load_as<W>(
             let weights = read(&recipe.architecture, UnreadWeights::Packed(packed))?;
             (provenance, (recipe, weights))
         }
-        None => served::read(dir, |mut stored| {
+        None => versioned_weights::read(dir, |mut file| {
             // Meanwhile, the configuration and the tokenizers are read.
-            stored.begin_checksum()?;
+            file.begin_checksum()?;
             let recipe = Recipe::load(dir)?;
-            let file = DenseFile::new(stored, &shapes(&recipe.architecture))?;
+            let file = DenseFile::new(file, &shapes(&recipe.architecture))?;
             let weights = read(&recipe.architecture, UnreadWeights::Dense(file))?;
             Ok((recipe, weights))
         })
@@ -142,7 +142,7 @@ pub fn load_as<W>(
     })
 }
 
-/// What describes a model, without its weights.
+/// The configuration and the tokenizers of a model, and the architecture that follows from them.
 struct Recipe {
     config: Config,
     tokenizers: Tokenizers,
@@ -212,7 +212,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
         }
         None => {
             let expected = shapes(&architecture);
-            let (provenance, ()) = served::read(dir, |stored| stored.check(&expected))?;
+            let (provenance, ()) = versioned_weights::read(dir, |file| file.check(&expected))?;
             (provenance, Precision::F32)
         }
     };

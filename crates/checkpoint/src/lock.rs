@@ -89,9 +89,9 @@ fn owner() -> String {
 }
 
 fn held(file: &mut File, dir: &Path) -> Error {
-    const MOST_BYTES: u64 = 300;
+    const MAX_BYTES: u64 = 300;
     let mut owner = String::new();
-    let read = file.rewind().and_then(|()| file.take(MOST_BYTES).read_to_string(&mut owner));
+    let read = file.rewind().and_then(|()| file.take(MAX_BYTES).read_to_string(&mut owner));
     let owner = match owner.trim() {
         owner if read.is_ok() && !owner.is_empty() => owner,
         _ => "another process",

@@ -8,8 +8,8 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 
 use super::run::{OPTIMIZER, STATE};
-use super::stored::check_sha256;
-use super::{Provenance, Run, SafetensorsFile, TrainingState, files, read_json, served, weights};
+use super::safetensors_file::check_sha256;
+use super::{Provenance, Run, SafetensorsFile, TrainingState, files, read_json, versioned_weights, weights};
 
 /// The checkpoint to resume from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Run {
     ///
     /// # Errors
     /// [`Error::Model`] if there are checkpoints but none is intact.
-    pub fn start(&self) -> Result<Option<ResumePoint>> {
+    pub fn resume_point(&self) -> Result<Option<ResumePoint>> {
         let mut steps = self.folders()?;
         let last = self.last();
         let problem = match &last {
@@ -64,9 +64,9 @@ impl Run {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
         for name in [files::WEIGHTS, OPTIMIZER] {
-            let stored = SafetensorsFile::open(&folder.join(name), provenance.sha256_of(name))?;
+            let file = SafetensorsFile::open(&folder.join(name), provenance.sha256_of(name))?;
             if provenance.sha256_of(name).is_some() {
-                stored.digest()?;
+                file.digest()?;
             }
         }
         let path = folder.join(STATE);
@@ -108,11 +108,11 @@ impl Run {
             None => (last, digest(last)?),
         };
         let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_served = served::read(self.dir(), SafetensorsFile::digest)
-            .is_ok_and(|(served, found)| served.of_file(files::WEIGHTS) == provenance && found == sha256);
-        if !is_served {
+        let is_current = versioned_weights::read(self.dir(), SafetensorsFile::digest)
+            .is_ok_and(|(current, found)| current.of_file(files::WEIGHTS) == provenance && found == sha256);
+        if !is_current {
             let weights = self.folder(step).join(files::WEIGHTS);
-            served::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
+            versioned_weights::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
         }
         Ok(warnings)
     }
@@ -141,8 +141,8 @@ impl Run {
     /// Fails with the error of the run directory's provenance if no checkpoint's provenance can be read
     /// either.
     pub fn origin(&self) -> Result<Provenance> {
-        let served = read_json(&self.dir().join(files::PROVENANCE));
-        served.or_else(|error| {
+        let current = read_json(&self.dir().join(files::PROVENANCE));
+        current.or_else(|error| {
             let mut steps = self.folders()?.into_iter().rev();
             let found = steps.find_map(|step| self.provenance(step).ok());
             found.ok_or(error)

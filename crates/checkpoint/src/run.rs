@@ -14,7 +14,7 @@ use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
 use super::weights::{self, NamedTensor};
-use super::{Provenance, SafetensorsFile, atomic, files, read_json, served, step_folder, to_json};
+use super::{Provenance, SafetensorsFile, atomic, files, read_json, step_folder, to_json, versioned_weights};
 
 pub(super) const STATE: &str = "state.json";
 pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
@@ -118,7 +118,7 @@ impl Run {
             sha256: snapshot.sha256(&state).map_err(Error::io("write", &folder))?,
             ..snapshot.provenance.clone()
         };
-        let origin = to_json(&provenance)?;
+        let provenance_json = to_json(&provenance)?;
         if folder.exists() {
             // Left by a run that stopped before it could point to this checkpoint, or damaged later; the new
             // one is equivalent.
@@ -132,7 +132,7 @@ impl Run {
                 (files::WEIGHTS, &|path| weights::write(path, snapshot.weights)),
                 (OPTIMIZER, &|path| weights::write(path, snapshot.optimizer)),
                 (STATE, &|path| fs::write(path, &state)),
-                (files::PROVENANCE, &|path| fs::write(path, &origin)),
+                (files::PROVENANCE, &|path| fs::write(path, &provenance_json)),
             ],
         )?;
         self.point(LAST, step)?;
@@ -140,7 +140,7 @@ impl Run {
             self.point(BEST, step)?;
         }
         if best || self.best()?.is_none() {
-            served::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
+            versioned_weights::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
                 weights::write(path, snapshot.weights)
             })?;
         }

@@ -8,7 +8,7 @@ use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use safetensors::tensor::Dtype;
 
-use super::checked::{self, RawTensor, TensorIndex};
+use super::checksummed_tensors::{self, RawTensor, TensorIndex};
 
 const FORMAT: &str = "attentive shortlist 1";
 /// The tensors, in the order of [`Shortlist::parts`].
@@ -29,7 +29,7 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
             bytes,
         })
         .collect();
-    checked::write(FORMAT, &tensors, out)
+    checksummed_tensors::write(FORMAT, &tensors, out)
 }
 
 /// Reads the shortlist in the file `path` for vocabularies of these sizes (source and target); `None` if it
@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path, vocabs: [usize; 2]) -> Result<Option<Shortlist>>
 }
 
 fn parse(file: &[u8], [src_vocab, tgt_vocab]: [usize; 2]) -> Result<Shortlist, String> {
-    let tensors = checked::read(FORMAT, file)?;
+    let tensors = checksummed_tensors::read(FORMAT, file)?;
     let mut parts = Vec::new();
     for name in NAMES {
         parts.push(numbers(file, &tensors, name)?);
@@ -72,8 +72,8 @@ fn parse(file: &[u8], [src_vocab, tgt_vocab]: [usize; 2]) -> Result<Shortlist, S
 /// The numbers of the tensor `name`.
 fn numbers(file: &[u8], tensors: &TensorIndex, name: &str) -> Result<Vec<u32>, String> {
     match tensors.get(name) {
-        Some((info, place)) if info.dtype == Dtype::U32 => {
-            let numbers = file[place.clone()].chunks_exact(size_of::<u32>());
+        Some((info, range)) if info.dtype == Dtype::U32 => {
+            let numbers = file[range.clone()].chunks_exact(size_of::<u32>());
             Ok(numbers.map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect())
         }
         _ => Err(format!("its list `{name}` is missing")),

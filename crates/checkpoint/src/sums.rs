@@ -11,7 +11,7 @@ use attentive_base::regular_file;
 use attentive_config::Config;
 use attentive_text::Tokenizers;
 
-use super::stored::check_sha256;
+use super::safetensors_file::check_sha256;
 use super::{Provenance, atomic, files, read_json, recipe_files, to_json, weights};
 
 /// Number of attempts to read while a run replaces the configuration.
@@ -121,8 +121,8 @@ pub(super) fn in_dir(dir: &Path) -> Result<Sums> {
 /// [`Error::Io`] if a file cannot be written.
 pub fn replace_config(dir: &Path, config: &Config) -> Result<()> {
     let (path, text) = (dir.join(files::CONFIG), config.to_toml());
-    let origin = dir.join(files::PROVENANCE);
-    let stored = read_json::<Provenance>(&origin).ok();
+    let provenance_path = dir.join(files::PROVENANCE);
+    let stored = read_json::<Provenance>(&provenance_path).ok();
     let Some(mut provenance) = stored.filter(|stored| stored.sha256_of(files::CONFIG).is_some()) else {
         return atomic::write_file(&path, text.as_bytes());
     };
@@ -130,7 +130,7 @@ pub fn replace_config(dir: &Path, config: &Config) -> Result<()> {
     if provenance.sha256_of(files::CONFIG) == Some(&sum) && compare(&path, &sum).is_ok() {
         return Ok(());
     }
-    let write = |provenance: &Provenance| atomic::write_file(&origin, &to_json(provenance)?);
+    let write = |provenance: &Provenance| atomic::write_file(&provenance_path, &to_json(provenance)?);
     provenance.sha256.remove(files::CONFIG);
     write(&provenance)?;
     atomic::write_file(&path, text.as_bytes())?;

@@ -12,7 +12,7 @@ use sysinfo::{CpuRefreshKind, RefreshKind, System};
 use super::message;
 
 /// The maximum number of threads, unless the machine has more CPUs.
-const MOST: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(64).expect("not 0");
 
 /// The number of threads that the environment sets.
 fn default_count() -> Option<NonZeroUsize> {
@@ -36,7 +36,7 @@ pub(super) fn choose(choice: Option<NonZeroUsize>, from_this_one: bool) -> Resul
             NonZeroUsize::new(all / n).map_or(NonZeroUsize::MIN, |share| share.min(cpus))
         }
     };
-    let threads = asked.min(cpus.max(MOST));
+    let threads = asked.min(cpus.max(MAX_THREADS));
     if threads < asked {
         message::warning(format_args!(
             "`--threads {asked}`: using {threads} threads, the most allowed on a machine with {}",

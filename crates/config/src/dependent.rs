@@ -5,8 +5,8 @@ use toml::{Table, Value};
 
 use super::{DecodeConfig, Family, LengthPenaltyFormula, ModelConfig, Task, TrainConfig, table};
 
-/// The most updates of warm-up of a model that is trained already.
-const MOST_WARMUP: u64 = 500;
+/// The maximum number of warm-up updates when training starts from a model.
+const MAX_WARMUP_STEPS: u64 = 500;
 
 /// Sets the missing keys of `config` whose default depends on the family, on the length penalty, or on
 /// whether training starts from a model. Returns them, each with the keys on which its default depends, for
@@ -26,7 +26,7 @@ struct Missing<'a> {
 }
 
 impl Missing<'_> {
-    /// Sets `key`, unless it is set. Its default depends on the keys `on`.
+    /// Sets `key` to the default `value`, which depends on the keys `on`, unless it is set.
     fn set(&mut self, key: &'static str, on: &'static str, value: impl Into<Value>) {
         if table::add(self.config, key, value) {
             self.found.push((key, on));
@@ -39,8 +39,8 @@ impl Missing<'_> {
     }
 }
 
-/// Families have their own kinds of stacks. Taggers read whole words, and taggers and classifiers have a
-/// vocabulary of labels. Only translations have many right words in a place, for which labels are smoothed.
+/// Sets the kinds of stacks of the family. Taggers read whole words, and taggers and classifiers have a
+/// vocabulary of labels. Labels are smoothed for translation alone, where several words may be right.
 fn by_family(missing: &mut Missing<'_>) {
     let Some(family) = missing.of::<Family>("model.family") else {
         return;
@@ -63,7 +63,7 @@ fn by_family(missing: &mut Missing<'_>) {
     }
 }
 
-/// The exponents of the two formulas have different scales.
+/// Sets the exponent of the length penalty, which has another scale in each of the two formulas.
 fn by_formula(missing: &mut Missing<'_>) {
     let on = "`decode.length_penalty_formula`";
     let formula = missing.of::<LengthPenaltyFormula>("decode.length_penalty_formula");
@@ -80,7 +80,7 @@ pub(super) fn has_other_formula(config: &Table, known: &DecodeConfig) -> bool {
     set.is_some_and(|formula| formula != known.length_penalty_formula)
 }
 
-/// The peak of the learning rate of a model that is trained already and so wide. With Adam, the best rate is
+/// The highest learning rate when training starts from a model of this width. With Adam, the best rate is
 /// inversely proportional to the width (Yang et al. 2022, *Tensor Programs V*); for a width of 128 it was
 /// measured.
 fn fine_tuning_rate(width: usize) -> f64 {
@@ -92,7 +92,8 @@ fn fine_tuning_rate(width: usize) -> f64 {
     (rate * digit).round() / digit
 }
 
-/// A model that is trained already needs little warm-up, and is lost at a high learning rate.
+/// When training starts from a model, a short warm-up suffices, and a high learning rate would undo what the
+/// model has learned.
 fn by_source(missing: &mut Missing<'_>) {
     if missing.of::<String>("model.from").is_none() {
         return;
@@ -101,9 +102,9 @@ fn by_source(missing: &mut Missing<'_>) {
     let width = missing.of("model.d_model").unwrap_or(ModelConfig::default().d_model);
     let kind: Option<String> = missing.of("train.schedule.kind");
     let kind = kind.as_deref();
-    // Others need no warm-up.
+    // These schedules need a warm-up; the others do not.
     let least = u64::from(matches!(kind, None | Some("noam" | "inverse_sqrt")));
-    // Of `noam`, the rate is a factor.
+    // With `noam`, `learning_rate` is no learning rate but a factor of the schedule.
     if kind != Some("noam") {
         missing.set(
             "train.optimizer.learning_rate",
@@ -111,7 +112,7 @@ fn by_source(missing: &mut Missing<'_>) {
             fine_tuning_rate(width.max(1)),
         );
     }
-    let warmup = (max_steps / 10).clamp(least, MOST_WARMUP) as i64;
+    let warmup = (max_steps / 10).clamp(least, MAX_WARMUP_STEPS) as i64;
     missing.set("train.schedule.warmup_steps", "`model.from` and `train.max_steps`", warmup);
 }
 

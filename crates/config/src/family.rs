@@ -123,11 +123,11 @@ pub struct Translator {
     /// The width of the inner layer of the decoder's feed-forward networks. By default, or if it is 0, it is
     /// `model.d_ff`.
     #[serde(deserialize_with = "unless_zero")]
-    #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512], "x-needs" = "transformers"))]
+    #[schemars(range(min = 0, max = 1 << 18), extend("examples" = [512], "x-needs" = "both_transformers"))]
     pub d_decoder_ff: Option<NonZeroUsize>,
     /// The number of attention heads in the decoder. By default, or if it is 0, it is `model.n_heads`.
     #[serde(deserialize_with = "unless_zero")]
-    #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8], "x-needs" = "transformers"))]
+    #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8], "x-needs" = "both_transformers"))]
     pub n_decoder_heads: Option<NonZeroUsize>,
     /// The attention of the recurrent decoder to the source.
     #[serde(rename = "recurrent.attention")]

@@ -15,7 +15,6 @@ mod format;
 mod load;
 mod model;
 mod origin;
-mod place;
 mod range;
 mod reference;
 mod resumed;
@@ -29,6 +28,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
+mod toml_source;
 mod train;
 mod users;
 mod usual;

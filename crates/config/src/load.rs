@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::origin::{Origins, ValueOrigin};
-use super::place::{TomlSource, not_toml, place_in_file};
 use super::strict::{check_key, check_table};
+use super::toml_source::{TomlSource, not_toml, place_in_file};
 use super::{Config, corpus, dependent, format, resumed, source};
 
 /// The largest configuration.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The location of an override in error messages.
 const OVERRIDE: &str = "an override";
@@ -73,7 +73,7 @@ pub struct ConfigDraft {
     text: String,
     path: PathBuf,
     overrides: Vec<Override>,
-    /// That of a stored configuration, if it has one.
+    /// The format of a stored configuration, if it names one.
     format: Option<u32>,
     /// With the overrides.
     table: Table,
@@ -95,7 +95,7 @@ impl ConfigDraft {
     /// # Errors
     /// Those of [`Config::load`] for unknown keys and wrong types.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self> {
-        let text = regular_file::read_text(path, MOST_BYTES)?;
+        let text = regular_file::read_text(path, MAX_BYTES)?;
         Self::parse(&text, path, overrides)
     }
 

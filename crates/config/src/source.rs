@@ -36,7 +36,7 @@ const OWN: [&str; 10] = [
     "model.suppress_tokens",
 ];
 
-/// Those that may also differ if the head is a new one.
+/// Further keys that may differ if the model gets a new head.
 const OF_NEW_HEAD: [&str; 3] = ["model.init", "model.pooling", "model.label_layer"];
 
 impl Config {
@@ -156,7 +156,7 @@ fn heir(source: &Config, family: Family) -> Config {
     let is_new_head = is_new_head(source.model.family.family(), family);
     if let Some(encoder) = encoder.filter(|_| is_new_head) {
         if heir.tokenizer.from.take().is_some() {
-            // It is the model's own by now.
+            // The tokenizer is stored with the model that was trained with it.
             heir.tokenizer =
                 TokenizerConfig { special: heir.tokenizer.special, ..TokenizerConfig::foreign() };
         }

@@ -9,8 +9,7 @@ use super::schema::{self, description};
 use super::show::{split, toml, value, wrapped};
 use super::{Config, CorpusSource, Family, Task};
 
-/// The keys that are changed first, in the order in which they are written. Those without effect are left
-/// out.
+/// The keys that are changed first, in the order in which they are written. Keys without effect are left out.
 const KEYS: [&str; 26] = [
     "data.hold_out",
     "data.units",
@@ -40,7 +39,7 @@ const KEYS: [&str; 26] = [
     "decode.beam_width",
 ];
 
-/// Those of translation alone.
+/// Keys that only models that translate have.
 const OF_TRANSLATION: [&str; 3] = ["train.best_by", "train.validate_sentences", "decode.beam_width"];
 
 /// Keys that are left out unless they are fitted to a corpus.
@@ -53,10 +52,10 @@ const ONLY_IF_SET: [&str; 6] = [
     "train.clip_norm",
 ];
 
-/// What is better than a default for a first run.
+/// Settings that are better than the defaults for a first run.
 const BETTER: [&str; 1] = ["train.patience=5"];
 
-/// Those of translation alone. BLEU of fewer sentences says little.
+/// Settings that are better for a first run of a model that translates. BLEU of fewer sentences says little.
 const BETTER_FOR_TRANSLATION: [&str; 2] = ["train.best_by=bleu", "train.validate_sentences=500"];
 
 /// Settings for translation by the number of pairs below which they are meant; docs/training.md says where
@@ -126,8 +125,8 @@ const BY_PAIRS: [(usize, &[&str]); 4] = [
     ),
 ];
 
-/// The most columns of a line.
-const WIDTH: usize = 100;
+/// The maximum length of a line, in characters.
+const MAX_LINE_WIDTH: usize = 100;
 
 /// The format of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,10 +278,10 @@ fn commented(key: &str, value: &str) -> String {
     let (_, name) = split(key);
     let meaning = first_sentence(description(schema::of(key)));
     let line = format!("{name} = {value} # {meaning}");
-    if line.chars().count() <= WIDTH {
+    if line.chars().count() <= MAX_LINE_WIDTH {
         return line + "\n";
     }
-    let comments = wrapped(meaning, WIDTH - 2);
+    let comments = wrapped(meaning, MAX_LINE_WIDTH - 2);
     let comments = comments.iter().map(|line| format!("# {line}\n"));
     format!("{}{name} = {value}\n", comments.collect::<String>())
 }

@@ -120,9 +120,9 @@ impl Default for SpecialNames {
 /// The special tokens of the vocabularies of both sides.
 #[derive(Clone, Copy, Debug)]
 pub struct NamesOfSides<'a> {
-    /// Of the source.
+    /// The special tokens of the source.
     pub src: &'a SpecialNames,
-    /// Of the target, or of labels.
+    /// The special tokens of the target, or of labels.
     pub tgt: &'a SpecialNames,
 }
 

@@ -1,66 +1,42 @@
 //! Training data: reading, encoding and batching.
+//!
+//! [`read`] makes a [`Corpus`] of the lines of files, [`encode`] makes an [`Example`] of each line, and a
+//! [`Feed`] makes batches of the examples.
 
-mod batcher;
-mod bounded;
-mod budget;
+mod batching;
 pub mod builtin;
-mod columns;
-mod content;
 mod corpus;
-mod encoded;
-mod example;
-mod examples;
-mod feed;
-mod foreign;
-mod form;
-mod given;
-mod header;
-mod intake;
-mod item;
-mod json;
-mod labels;
-mod lines;
-mod masking;
-mod order;
-mod parts;
-mod patterns;
+mod encoding;
 mod progress;
-mod quotes;
-mod read;
-mod reader;
-mod records;
-mod sample;
+mod reading;
 mod store;
-mod stored;
-mod stream;
-mod table;
 #[cfg(test)]
 mod tests;
-mod token_counts;
-mod units;
 
-pub use batcher::{Batcher, Position, fixed_batches};
-pub use budget::{BatchSize, Budget};
+pub use batching::batcher::{Batcher, Position, fixed_batches};
+pub use batching::budget::{BatchSize, Budget};
+pub use batching::corpus_parts::CorpusParts;
+pub use batching::feed::Feed;
+pub use batching::masking::{Masking, can_be_hidden};
+pub use batching::stream::{Stream, fixed_windows};
 pub use corpus::Corpus;
-pub use encoded::{EncodeStats, LineEncoder, encode};
-pub use example::{EncoderInput, Example};
-pub use examples::Examples;
-pub use feed::Feed;
-pub use form::DataKind;
-pub use intake::{Filters, ReadStats};
-pub use item::is_control;
-pub use item::{Item, NumberedItem, TagInput};
-pub use json::parse_vectors;
-pub use labels::LabelOrigin;
-pub use lines::{Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from, read_text_from};
-pub use masking::{Masking, can_be_hidden};
-pub use parts::CorpusParts;
-pub use patterns::training_files;
+pub use corpus::data_kind::DataKind;
+pub use corpus::item::is_control;
+pub use corpus::item::{Item, NumberedItem, TagInput};
+pub use corpus::line_filter::{Filters, ReadStats};
+pub use corpus::read::{read, read_filtered, read_in_memory};
+pub use corpus::reservoir_sample::ReservoirSample;
+pub use encoding::example::{EncoderInput, Example};
+pub use encoding::examples::Examples;
+pub use encoding::label_origin::LabelOrigin;
+pub use encoding::line_encoder::{EncodeStats, LineEncoder, encode};
+pub use encoding::token_counts::TokenCounts;
 pub use progress::{Progress, ProgressCallback, unwatched};
-pub use read::{read, read_filtered, read_given};
-pub use reader::CorpusReader;
-pub use sample::ReservoirSample;
+pub use reading::corpus_reader::CorpusReader;
+pub use reading::json_lines::parse_vectors;
+pub use reading::lines::{
+    Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from, read_text_from,
+};
+pub use reading::patterns::training_files;
+pub use reading::source_file::{Hashed, SourceFile};
 pub use store::{ExampleLayout, Store, StoreFacts, StoreKey, StoreWriter};
-pub use stored::{Hashed, SourceFile};
-pub use stream::{Stream, fixed_windows};
-pub use token_counts::TokenCounts;

@@ -3,9 +3,9 @@
 use attentive_base::batch::TokenId;
 use attentive_config::EarlyStopping;
 
-use super::ask::TokenQuery;
 use super::partial::Partial;
 use super::rules::Rules;
+use super::token_query::TokenQuery;
 use super::{Hypothesis, Strategy};
 use crate::NextToken;
 
@@ -61,8 +61,8 @@ impl<'a> Beam<'a> {
     }
 
     /// Returns what each partial hypothesis needs from its logits, in a search that reads all of them.
-    pub(super) fn asks(&self) -> Vec<TokenQuery> {
-        let ask = |partial: &Partial| match self.rules.of_prefix(partial) {
+    pub(super) fn queries(&self) -> Vec<TokenQuery> {
+        let query = |partial: &Partial| match self.rules.of_prefix(partial) {
             Some(token) => TokenQuery::Token(token),
             None => TokenQuery::Likeliest {
                 count: self.rules.options.n_candidates(),
@@ -70,7 +70,7 @@ impl<'a> Beam<'a> {
                 wanted: self.rules.constraints.wanted(&partial.progress),
             },
         };
-        self.live.iter().map(ask).collect()
+        self.live.iter().map(query).collect()
     }
 
     /// Extends the hypotheses by one token and returns the parent of each new one. `next[i]` are the tokens
@@ -187,8 +187,8 @@ impl<'a> Beam<'a> {
     }
 
     fn keep(&mut self, hypothesis: Hypothesis) {
-        let place = self.finished.partition_point(|other| other.score >= hypothesis.score);
-        self.finished.insert(place, hypothesis);
+        let index = self.finished.partition_point(|other| other.score >= hypothesis.score);
+        self.finished.insert(index, hypothesis);
         self.finished.truncate(self.strategy().n_finished());
     }
 
@@ -219,11 +219,15 @@ impl<'a> Beam<'a> {
         }
     }
 
-    /// Drops partial hypotheses that can no longer reach the score `worst`. This never changes the results:
-    /// log-probabilities only fall and the coverage penalty is at most 0, so a score is bounded by the score
-    /// of the current log-probability at the length that the length penalty favors most. Live hypotheses are
-    /// sorted, so the dropped ones are the last, and without constraints none of their continuations could
-    /// have displaced a remaining one.
+    /// Drops partial hypotheses that cannot exceed the score `worst` of the last result, so none of them
+    /// would become a result: log-probabilities only fall and the coverage penalty is at most 0, so a score
+    /// is bounded by the score of the current log-probability at the length that the length penalty favors
+    /// most. Live hypotheses are sorted and equally long, so the dropped ones are the last.
+    ///
+    /// Without constraints, the results are the same as if they were kept: their continuations could take
+    /// places only from less likely ones, which cannot exceed `worst` either. With constraints, the number of
+    /// constraint tokens met counts as well, so a dropped hypothesis may leave its place to a likelier one
+    /// of another group: the results may differ from those of a search that keeps it.
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);
         self.live.retain(|partial| {

@@ -116,12 +116,12 @@ impl Matcher {
         let tokens = &phrase.tokens;
         let mut shorter = vec![0; tokens.len() + 1];
         let mut len = 0;
-        for (place, token) in tokens.iter().enumerate().skip(1) {
+        for (index, token) in tokens.iter().enumerate().skip(1) {
             while len > 0 && tokens[len] != *token {
                 len = shorter[len];
             }
             len += usize::from(tokens[len] == *token);
-            shorter[place + 1] = len;
+            shorter[index + 1] = len;
         }
         Self { phrase, shorter }
     }

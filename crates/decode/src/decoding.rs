@@ -3,8 +3,8 @@
 use attentive_architecture::TokenContract;
 use attentive_base::batch::{Padded, TokenId};
 
-use super::ask::TokenQuery;
 use super::outputs::SentenceOutputs;
+use super::token_query::TokenQuery;
 use super::{Hypothesis, SearchOptions, SourceSentence};
 use crate::{NextToken, Stepper};
 
@@ -34,7 +34,7 @@ pub struct SearchContext<'a> {
 #[derive(Debug)]
 pub struct Decoding<'a, S: Stepper, K> {
     model: &'a S,
-    setting: SearchContext<'a>,
+    context: SearchContext<'a>,
     state: S::State,
     /// True if the state keeps the cross-attention of each step.
     watched: bool,
@@ -62,11 +62,11 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
     /// # Panics
     /// Panics if the options are invalid (see [`SearchOptions::check`]), or have a coverage penalty that the
     /// model cannot compute.
-    pub fn new(model: &'a S, setting: SearchContext<'a>) -> Self {
-        if let Err(error) = setting.options.check() {
+    pub fn new(model: &'a S, context: SearchContext<'a>) -> Self {
+        if let Err(error) = context.options.check() {
             panic!("invalid options: {error}");
         }
-        let watched = setting.options.coverage_penalty > 0.0;
+        let watched = context.options.coverage_penalty > 0.0;
         Self {
             state: if watched {
                 model.start_watched().expect("a model with cross-attention")
@@ -75,7 +75,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             },
             watched,
             model,
-            setting,
+            context,
             rows: 0,
             active: Vec::new(),
             new: Vec::new(),
@@ -100,7 +100,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
 
     /// Returns the number of sentences for which there is room, unless they are long.
     pub fn room(&self) -> usize {
-        self.setting.capacity.sentences.saturating_sub(self.len())
+        self.context.capacity.sentences.saturating_sub(self.len())
     }
 
     /// Adds a sentence, which the next step begins, if there is room for it.
@@ -173,16 +173,16 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
         let Some(longest) = longest.max() else {
             return true;
         };
-        let SearchContext { options, capacity, .. } = self.setting;
+        let SearchContext { options, capacity, .. } = self.context;
         let rows = (self.len() + 1) * options.strategy.rows();
         self.room() > 0 && rows * longest.max(src_len) <= capacity.positions
     }
 
     /// The outputs of a new sentence.
     fn outputs(&self, sentence: &SourceSentence) -> SentenceOutputs<'a> {
-        let SearchContext { contract, options, .. } = self.setting;
-        let demands = !sentence.prefix.is_empty() || !sentence.constraints.is_empty();
-        assert!(options.guided || !demands, "only a guided search has prefixes and constraints");
+        let SearchContext { contract, options, .. } = self.context;
+        let is_guided = !sentence.prefix.is_empty() || !sentence.constraints.is_empty();
+        assert!(options.guided || !is_guided, "only a guided search has prefixes and constraints");
         assert!(!options.strategy.samples() || sentence.constraints.is_empty(), "constraints need a beam");
         SentenceOutputs::new(options, contract, sentence, self.model.max_len())
     }
@@ -196,7 +196,7 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             return;
         }
         let sources: Vec<&[TokenId]> = self.new.iter().map(|(_, src)| &**src).collect();
-        let src = Padded::new(&sources, self.setting.contract.pad);
+        let src = Padded::new(&sources, self.context.contract.pad);
         self.model.admit(&src, &mut self.state);
         let first = self.active.len();
         self.active.extend(self.new.drain(..).map(|(new, _)| new));
@@ -235,14 +235,14 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
             first = end;
         }
         // The last sentence takes the place of an ended one, so that few rows move.
-        let mut place = 0;
-        while place < self.active.len() {
-            if self.active[place].outputs.width() > 0 {
-                place += 1;
+        let mut index = 0;
+        while index < self.active.len() {
+            if self.active[index].outputs.width() > 0 {
+                index += 1;
                 continue;
             }
-            self.ended.push(self.active.swap_remove(place).result());
-            parents.swap_remove(place);
+            self.ended.push(self.active.swap_remove(index).result());
+            parents.swap_remove(index);
         }
         let rows = parents.concat();
         self.model.select(&rows, &mut self.state);
@@ -250,19 +250,19 @@ impl<'a, S: Stepper, K> Decoding<'a, S, K> {
 
     /// The tokens that may follow each row.
     fn next_tokens(&mut self, layer: S::Last) -> Vec<Vec<NextToken>> {
-        let SearchContext { contract, options, .. } = self.setting;
+        let SearchContext { contract, options, .. } = self.context;
         if options.is_plainly_greedy() {
             let next = self.model.most_likely(layer, &contract.never);
             let certain = |token| NextToken { token, log_prob: 0.0 };
             return next.into_iter().map(|token| token.map(certain).into_iter().collect()).collect();
         }
-        if !options.asks_each_row() {
+        if !options.queries_each_row() {
             let count = options.n_candidates();
             return self.model.likeliest(layer, count, &contract.never);
         }
         let active = self.active.iter_mut();
-        let asks: Vec<TokenQuery> = active.flat_map(|active| active.outputs.asks()).collect();
-        TokenQuery::answer_all(&asks, self.model, layer)
+        let queries: Vec<TokenQuery> = active.flat_map(|active| active.outputs.queries()).collect();
+        TokenQuery::answer_all(&queries, self.model, layer)
     }
 }
 

@@ -1,19 +1,18 @@
 //! Search for the most likely outputs of a model, and random sampling of outputs, one token at a time.
 //!
 //! Both work with any [`crate::Stepper`]. Each sentence has its own `SentenceOutputs`, a beam or random
-//! draws, and the rows of a decoding step are the partial hypotheses of all sentences. Sentences are admitted
-//! and dropped at any decoding step, and none influences another.
+//! samples, and the rows of a decoding step are the partial hypotheses of all sentences. Sentences are
+//! admitted and dropped at any decoding step, and none influences another.
 //!
 //! A plain search asks the model for the likeliest tokens only. A search that needs the probability of a
 //! given token, or bars tokens of single hypotheses, asks a [`Question`] about each row. Only draws from all
 //! tokens read all logits.
 
-mod ask;
 mod beam;
 mod changes;
 mod constraints;
+mod continuation;
 mod decoding;
-mod draws;
 mod ensemble;
 mod hypothesis;
 mod logits;
@@ -23,19 +22,19 @@ mod outputs;
 mod partial;
 mod question;
 mod rules;
-mod sample;
 mod sampling;
 mod search;
 mod sentence;
 mod stepper;
 mod strategy;
-mod texts;
+mod token_query;
 
 #[cfg(test)]
 mod tests;
 
 pub use changes::{SearchBounds, SearchChanges};
 pub use constraints::Phrase;
+pub use continuation::{Ending, SampleOptions, SampledText, TextDecoding, TextRules, continue_text};
 pub use decoding::{Capacity, Decoding, SearchContext};
 pub use ensemble::Ensemble;
 pub use hypothesis::Hypothesis;
@@ -43,10 +42,8 @@ pub use logits::{Logits, argmax};
 pub use next_token::{NextToken, largest, likeliest, likeliest_of, scored, total};
 pub use options::SearchOptions;
 pub use question::{Answer, Question};
-pub use sample::{Ending, SampleOptions, SampledText, sample};
 pub use sampling::{Sampling, SamplingChanges};
 pub use search::{Search, search};
 pub use sentence::SourceSentence;
 pub use stepper::Stepper;
 pub use strategy::Strategy;
-pub use texts::{TextDecoding, TextRules};

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::Strategy;
 
+/// How outputs are chosen, scored and limited.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SearchOptions {
     /// The choice of the outputs.
@@ -118,7 +119,7 @@ impl SearchOptions {
     pub(super) fn is_plainly_greedy(&self) -> bool {
         self.strategy == Strategy::Greedy { scored: false }
             && self.coverage_penalty == 0.0
-            && !self.asks_each_row()
+            && !self.queries_each_row()
     }
 
     /// Number of likeliest tokens to consider for each hypothesis: `</s>` is at most one of them, so at least
@@ -128,7 +129,7 @@ impl SearchOptions {
     }
 
     /// True if the search needs more than the likeliest tokens of each row, or others for each row.
-    pub(super) fn asks_each_row(&self) -> bool {
+    pub(super) fn queries_each_row(&self) -> bool {
         let bars = self.no_repeat_ngram > 0 || self.min_length > 0;
         self.guided || self.strategy.samples() || bars
     }

@@ -3,10 +3,10 @@
 use attentive_architecture::TokenContract;
 use attentive_base::batch::TokenId;
 
-use super::ask::TokenQuery;
 use super::beam::Beam;
-use super::draws::SentenceSamples;
 use super::rules::Rules;
+use super::sampling::SentenceSamples;
+use super::token_query::TokenQuery;
 use super::{Hypothesis, SearchOptions, SourceSentence, Strategy};
 use crate::NextToken;
 
@@ -16,7 +16,7 @@ pub(super) enum SentenceOutputs<'a> {
     /// The likeliest outputs.
     Beam(Beam<'a>),
     /// Random outputs.
-    Draws(SentenceSamples<'a>),
+    Samples(SentenceSamples<'a>),
 }
 
 impl<'a> SentenceOutputs<'a> {
@@ -30,7 +30,7 @@ impl<'a> SentenceOutputs<'a> {
         let rules = Rules::new(options, contract, sentence, max_len);
         match options.strategy {
             Strategy::Sample { sampling, count } => {
-                Self::Draws(SentenceSamples::new(rules, sampling, count, sentence.stream))
+                Self::Samples(SentenceSamples::new(rules, sampling, count, sentence.stream))
             }
             Strategy::Greedy { .. } | Strategy::Beam { .. } => Self::Beam(Beam::new(rules)),
         }
@@ -40,7 +40,7 @@ impl<'a> SentenceOutputs<'a> {
     pub(super) fn width(&self) -> usize {
         match self {
             Self::Beam(beam) => beam.width(),
-            Self::Draws(draws) => draws.width(),
+            Self::Samples(samples) => samples.width(),
         }
     }
 
@@ -48,15 +48,15 @@ impl<'a> SentenceOutputs<'a> {
     pub(super) fn last_tokens(&self) -> Vec<TokenId> {
         match self {
             Self::Beam(beam) => beam.last_tokens(),
-            Self::Draws(draws) => draws.last_tokens(),
+            Self::Samples(samples) => samples.last_tokens(),
         }
     }
 
     /// The values that each row needs from its logits.
-    pub(super) fn asks(&mut self) -> Vec<TokenQuery> {
+    pub(super) fn queries(&mut self) -> Vec<TokenQuery> {
         match self {
-            Self::Beam(beam) => beam.asks(),
-            Self::Draws(draws) => draws.asks(),
+            Self::Beam(beam) => beam.queries(),
+            Self::Samples(samples) => samples.queries(),
         }
     }
 
@@ -64,7 +64,7 @@ impl<'a> SentenceOutputs<'a> {
     pub(super) fn advance(&mut self, next: &[Vec<NextToken>], attention: Option<&[Vec<f32>]>) -> Vec<usize> {
         match self {
             Self::Beam(beam) => beam.advance(next, attention),
-            Self::Draws(draws) => draws.advance(next, attention),
+            Self::Samples(samples) => samples.advance(next, attention),
         }
     }
 
@@ -72,7 +72,7 @@ impl<'a> SentenceOutputs<'a> {
     pub(super) fn best(&self) -> &[TokenId] {
         match self {
             Self::Beam(beam) => beam.best(),
-            Self::Draws(draws) => draws.first(),
+            Self::Samples(samples) => samples.first(),
         }
     }
 
@@ -80,7 +80,7 @@ impl<'a> SentenceOutputs<'a> {
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         match self {
             Self::Beam(beam) => beam.into_hypotheses(),
-            Self::Draws(draws) => draws.into_hypotheses(),
+            Self::Samples(samples) => samples.into_hypotheses(),
         }
     }
 }

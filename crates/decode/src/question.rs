@@ -49,13 +49,13 @@ impl Answer {
         self.likeliest.iter().map(scored).collect()
     }
 
-    /// Token `place` of the question with its probability; `None` if it is impossible.
+    /// Token number `index` of the question with its probability; `None` if it is impossible.
     ///
     /// # Panics
     /// If the question `of` has no such token.
-    pub(crate) fn scored(&self, of: &Question, place: usize) -> Option<NextToken> {
-        let logit = self.logits[place];
+    pub(crate) fn scored(&self, of: &Question, index: usize) -> Option<NextToken> {
+        let logit = self.logits[index];
         let is_possible = logit > f32::NEG_INFINITY && self.total > f64::NEG_INFINITY;
-        is_possible.then(|| NextToken::new(of.tokens[place], logit, self.total))
+        is_possible.then(|| NextToken::new(of.tokens[index], logit, self.total))
     }
 }

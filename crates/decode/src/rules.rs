@@ -63,8 +63,8 @@ impl<'a> Rules<'a> {
     /// The token of the prefix that must follow `partial`.
     pub(super) fn of_prefix(&self, partial: &Partial) -> Option<TokenId> {
         let first = usize::from(self.contract.forced_first.is_some());
-        let place = partial.len().checked_sub(first)?;
-        self.prefix.get(place).copied()
+        let index = partial.len().checked_sub(first)?;
+        self.prefix.get(index).copied()
     }
 
     /// The tokens that must not follow `partial`.

@@ -19,12 +19,12 @@ use crate::Stepper;
 pub fn search<'a, S: Stepper, I: Iterator<Item = SourceSentence>>(
     model: &'a S,
     sentences: I,
-    setting: SearchContext<'a>,
+    context: SearchContext<'a>,
 ) -> Search<'a, S, I> {
     Search {
-        decoding: Decoding::new(model, setting),
+        decoding: Decoding::new(model, context),
         sentences,
-        capacity: setting.capacity.sentences,
+        capacity: context.capacity.sentences,
         waiting: None,
         taken: 0,
         found: BTreeMap::new(),
@@ -72,9 +72,9 @@ impl<S: Stepper, I: Iterator<Item = SourceSentence>> Search<'_, S, I> {
     /// Takes sentences while there is room.
     fn admit(&mut self) {
         // Encoding several sentences together is faster than one at a time.
-        const AT_LEAST: usize = 4;
+        const MIN_FREE_SHARE: usize = 4;
         let room = self.decoding.room();
-        if !self.decoding.is_empty() && room * AT_LEAST < self.capacity {
+        if !self.decoding.is_empty() && room * MIN_FREE_SHARE < self.capacity {
             return;
         }
         // No sentence is taken before there is room: another search may have some.

@@ -27,7 +27,7 @@ enum Storage {
     /// Nowhere.
     Imagined {
         /// What a rehearsal counts until it is dropped; `None` for what it does not count.
-        _room: Option<VirtualBuffer>,
+        _memory: Option<VirtualBuffer>,
     },
     /// In memory that only its device knows.
     Elsewhere(Box<dyn Any + Send + Sync>),
@@ -120,8 +120,8 @@ impl Buffer {
     }
 
     /// A buffer in a rehearsal.
-    pub(crate) fn imagined_in(len: usize, room: Option<VirtualBuffer>) -> Self {
-        Self { len, storage: Storage::Imagined { _room: room } }
+    pub(crate) fn imagined_in(len: usize, memory: Option<VirtualBuffer>) -> Self {
+        Self { len, storage: Storage::Imagined { _memory: memory } }
     }
 
     /// Returns a buffer of `len` elements in `memory` that only its device can read, for an implementation of

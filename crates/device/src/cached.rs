@@ -1,5 +1,7 @@
 //! The operations that only decoding needs: rows that are put into caches, attention to what is cached, and
-//! the likeliest tokens. Here they are computed on the host, one number after the other.
+//! the likeliest tokens. Here they are computed on the host, one number after the other, for devices that have
+//! no faster way and as what tests compare with; the engine of the CPU uses
+//! [`attentive_kernels::cached_attention`] instead.
 
 use attentive_kernels::cached_attention::BLOCK;
 use attentive_kernels::top_k::{largest, log_sum_exp};
@@ -30,7 +32,7 @@ pub struct CachedAttentionCall<'a> {
 /// The positions that a query sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenBlocks {
-    /// The place of the first block in the list of blocks.
+    /// The index of the first block in the list of blocks.
     pub first: usize,
     /// The number of positions; with none, the context is zeros.
     pub len: usize,
@@ -91,9 +93,9 @@ impl CachedAttentionCall<'_> {
 /// A request for the largest logits of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct LikeliestCall<'a> {
-    /// The tokens.
+    /// The number of tokens.
     pub vocab: usize,
-    /// So many of the largest logits of each row.
+    /// How many of the largest logits of each row are wanted.
     pub count: usize,
     /// Tokens that are not among the largest, but count in the sum.
     pub never: &'a [u32],
@@ -175,9 +177,9 @@ pub fn likeliest(call: LikeliestCall<'_>, logits: &[f32]) -> Vec<LargestLogits> 
         None => LargestLogits { log_sum: log_sum_exp(row), largest: largest(row, call.count, call.never) },
         Some(lists) => {
             let listed: Vec<f32> = lists[number].iter().map(|&token| row[token as usize]).collect();
-            let place = |token: &u32| lists[number].binary_search(token).ok();
-            let never: Vec<u32> = call.never.iter().filter_map(place).map(|place| place as u32).collect();
-            let token = |(logit, place): (f32, u32)| (logit, lists[number][place as usize]);
+            let index = |token: &u32| lists[number].binary_search(token).ok();
+            let never: Vec<u32> = call.never.iter().filter_map(index).map(|index| index as u32).collect();
+            let token = |(logit, index): (f32, u32)| (logit, lists[number][index as usize]);
             LargestLogits {
                 log_sum: log_sum_exp(&listed),
                 largest: largest(&listed, call.count, &never).into_iter().map(token).collect(),

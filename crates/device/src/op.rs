@@ -10,9 +10,9 @@ use crate::{Buffer, Device};
 /// [`Op`], which devices compute.
 macro_rules! operations {
     ($($(#[$about:meta])* $method:ident: $Variant:ident { $($operand:ident: $kind:ty),* $(,)? },)*) => {
-        /// An operation, with its operands and results: the arguments of the kernel of the same name in
-        /// `attentive_kernels`, with buffers instead of slices. Where it is not said otherwise here, they
-        /// are explained there. Results are written completely, so buffers for them may hold anything.
+        /// An operation, with its operands and results. Where they are not explained here, they are the
+        /// arguments of the kernel of the same name in `attentive_kernels`, with buffers instead of slices.
+        /// Results are written completely, so buffers for them may hold anything.
         #[derive(Debug)]
         pub enum Op<'a> {
             $($(#[$about])* $Variant { $($operand: $kind),* },)*
@@ -239,22 +239,12 @@ operations! {
         dx: &'a mut Buffer,
     },
 
-    /// A step of Adam for a part of a parameter; the moments and the gradient have the elements of the part.
-    /// The `verdict`, if there is one, scales the gradient or leaves everything as it is.
-    adam: Adam {
-        step: AdamStep,
+    /// A step of an optimizer for a part of a parameter; its state and the gradient have the elements of the
+    /// part. The `verdict`, if there is one, scales the gradient or leaves everything as it is.
+    optimize: Optimize {
+        step: OptimizerStep,
         part: BufferSliceMut<'a>,
-        moments: [&'a mut Buffer; 2],
-        grad: &'a Buffer,
-        verdict: Option<&'a Buffer>,
-    },
-
-    /// A step of stochastic gradient descent for a part of a parameter; the velocity and the gradient have
-    /// its elements. The verdict is that of [`Op::Adam`].
-    sgd: Sgd {
-        step: SgdStep,
-        part: BufferSliceMut<'a>,
-        velocity: Option<&'a mut Buffer>,
+        state: Vec<&'a mut Buffer>,
         grad: &'a Buffer,
         verdict: Option<&'a Buffer>,
     },

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use memmap2::MmapMut;
 
 /// The limit of the pools of all threads.
-static LIMIT: Limit = Limit::new(MOST_KEPT);
+static LIMIT: Limit = Limit::new(MAX_KEPT);
 
 thread_local! {
     static POOL: RefCell<BufferPool<'static, Pages>> = RefCell::new(BufferPool::new(&LIMIT));
@@ -21,7 +21,7 @@ pub(crate) const SMALLEST: usize = 1 << 12;
 /// Maximum ratio between the size of a reused buffer and the requested size.
 const SLACK: usize = 2;
 /// Maximum number of elements kept by the pools of all threads together: 4 GiB.
-pub(crate) const MOST_KEPT: usize = 1 << 30;
+pub(crate) const MAX_KEPT: usize = 1 << 30;
 
 /// Returns the number of elements for which the free pages of this thread's pool have room.
 pub fn pooled() -> usize {
@@ -36,7 +36,7 @@ pub fn release() {
 
 /// Returns pages with room for at least `len` elements of unspecified contents.
 pub(crate) fn take(len: usize) -> Pages {
-    POOL.with_borrow_mut(|pool| pool.room(len))
+    POOL.with_borrow_mut(|pool| pool.take(len))
 }
 
 /// Keeps `pages` for reuse.
@@ -111,26 +111,26 @@ impl Poolable for Pages {
 }
 
 /// Free buffers.
-pub(crate) struct BufferPool<'a, R: Poolable> {
+pub(crate) struct BufferPool<'a, M: Poolable> {
     /// Sorted by capacity.
-    free: Vec<R>,
+    free: Vec<M>,
     /// Counts the elements in `free`.
     limit: &'a Limit,
 }
 
-impl<'a, R: Poolable> BufferPool<'a, R> {
+impl<'a, M: Poolable> BufferPool<'a, M> {
     pub(crate) fn new(limit: &'a Limit) -> Self {
         Self { free: Vec::new(), limit }
     }
 
     /// Returns room for at least `len` elements.
-    pub(crate) fn room(&mut self, len: usize) -> R {
-        self.fitting(len).unwrap_or_else(|| R::new(rounded(len)))
+    pub(crate) fn take(&mut self, len: usize) -> M {
+        self.fitting(len).unwrap_or_else(|| M::new(rounded(len)))
     }
 
-    fn fitting(&mut self, len: usize) -> Option<R> {
-        let first = self.free.partition_point(|room| room.capacity() < len);
-        let fits = |room: &R| room.capacity() <= SLACK * len;
+    fn fitting(&mut self, len: usize) -> Option<M> {
+        let first = self.free.partition_point(|memory| memory.capacity() < len);
+        let fits = |memory: &M| memory.capacity() <= SLACK * len;
         if self.free.get(first).is_some_and(fits) {
             return Some(self.remove(first));
         }
@@ -138,39 +138,39 @@ impl<'a, R: Poolable> BufferPool<'a, R> {
         // accumulate. Larger ones stay: something needs them again, and new pages are filled with zeros
         // first.
         let mut missing = len;
-        for place in (0..first).rev() {
+        for index in (0..first).rev() {
             if missing == 0 {
                 break;
             }
-            missing = missing.saturating_sub(self.remove(place).capacity());
+            missing = missing.saturating_sub(self.remove(index).capacity());
         }
         None
     }
 
-    fn remove(&mut self, place: usize) -> R {
-        let room = self.free.remove(place);
-        self.limit.release(room.capacity());
-        room
+    fn remove(&mut self, index: usize) -> M {
+        let memory = self.free.remove(index);
+        self.limit.release(memory.capacity());
+        memory
     }
 
-    /// Keeps `room` if the limit allows it.
-    pub(crate) fn give(&mut self, room: R) {
-        let capacity = room.capacity();
+    /// Keeps `memory` if the limit allows it.
+    pub(crate) fn give(&mut self, memory: M) {
+        let capacity = memory.capacity();
         if self.limit.reserve(capacity) {
-            let place = (self.free).partition_point(|other| other.capacity() < capacity);
-            self.free.insert(place, room);
+            let index = (self.free).partition_point(|other| other.capacity() < capacity);
+            self.free.insert(index, memory);
         }
     }
 }
 
-impl<R: Poolable> BufferPool<'_, R> {
+impl<M: Poolable> BufferPool<'_, M> {
     fn clear(&mut self) {
-        self.limit.release(self.free.iter().map(R::capacity).sum());
+        self.limit.release(self.free.iter().map(M::capacity).sum());
         self.free.clear();
     }
 }
 
-impl<R: Poolable> Drop for BufferPool<'_, R> {
+impl<M: Poolable> Drop for BufferPool<'_, M> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -208,11 +208,11 @@ mod tests {
 
     #[test]
     fn unsuitable_buffers_are_freed() {
-        let limit = Limit::new(MOST_KEPT);
+        let limit = Limit::new(MAX_KEPT);
         let mut pool = BufferPool::new(&limit);
-        let small: Pages = pool.room(5_000);
+        let small: Pages = pool.take(5_000);
         pool.give(small);
-        assert!(pool.room(20_000).capacity() >= 20_000);
+        assert!(pool.take(20_000).capacity() >= 20_000);
         assert!(pool.free.is_empty() && kept(&limit) == 0);
     }
 
@@ -220,13 +220,13 @@ mod tests {
     fn a_pool_keeps_at_most_its_limit() {
         let limit = Limit::new(30_000);
         let mut pool: BufferPool<'_, Pages> = BufferPool::new(&limit);
-        let buffers: Vec<_> = (0..10).map(|_| pool.room(8_192)).collect();
+        let buffers: Vec<_> = (0..10).map(|_| pool.take(8_192)).collect();
         buffers.into_iter().for_each(|buffer| pool.give(buffer));
         assert_eq!((pool.free.len(), kept(&limit)), (3, 3 * 8_192));
         // Makes room for as much as it takes.
-        let other = pool.room(9_000);
+        let other = pool.take(9_000);
         assert_eq!((pool.free.len(), kept(&limit)), (1, 8_192));
-        let large = pool.room(40_000);
+        let large = pool.take(40_000);
         pool.give(large);
         assert_eq!((pool.free.len(), kept(&limit)), (0, 0));
         drop(other);
@@ -237,7 +237,7 @@ mod tests {
     fn pools_share_their_limit() {
         let limit = Limit::new(30_000);
         let keep = |pool: &mut BufferPool<'_, Pages>| {
-            let buffers: Vec<_> = (0..3).map(|_| pool.room(8_192)).collect();
+            let buffers: Vec<_> = (0..3).map(|_| pool.take(8_192)).collect();
             buffers.into_iter().for_each(|buffer| pool.give(buffer));
             pool.free.len()
         };

@@ -1,4 +1,4 @@
-//! What an update does with its gradients, decided where they are.
+//! The verdict on an update: whether its gradients are finite, and the factor by which they are clipped.
 
 use crate::Buffer;
 
@@ -24,13 +24,18 @@ pub struct VerdictCall<'a> {
 /// The verdict in single precision.
 pub fn verdict(call: VerdictCall<'_>, loss: f32, squares: &[f32], before: Option<&[f32]>) -> [f32; VERDICT] {
     let norm = squares.iter().sum::<f32>().sqrt() / call.n_tokens;
-    let was_damaged = before.is_some_and(|before| before[1] != 0.0);
-    let is_damaged = was_damaged || !loss.is_finite() || !norm.is_finite();
+    let was_damaged = before.is_some_and(is_damaged);
+    let damaged = was_damaged || !loss.is_finite() || !norm.is_finite();
     let factor = if call.clip_norm > 0.0 && norm > call.clip_norm { call.clip_norm / norm } else { 1.0 };
-    [factor, f32::from(u8::from(is_damaged))]
+    [factor, f32::from(u8::from(damaged))]
+}
+
+/// True if this or an earlier update was damaged.
+pub fn is_damaged(verdict: &[f32]) -> bool {
+    verdict[1] != 0.0
 }
 
 /// The factor of gradients; `None` for an update that changes nothing.
 pub fn factor(verdict: &[f32]) -> Option<f32> {
-    (verdict[1] == 0.0).then_some(verdict[0])
+    (!is_damaged(verdict)).then_some(verdict[0])
 }

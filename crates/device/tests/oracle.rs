@@ -17,9 +17,9 @@ fn numbers(seed: usize, count: usize) -> Vec<f32> {
 fn agree(work: impl Fn(&dyn Device) -> Vec<f32>) {
     let [cpu, plain] = [&Cpu as &'static dyn Device, &PLAIN].map(|device| on(device, || work(device)));
     assert_eq!(cpu.len(), plain.len());
-    for (place, (cpu, plain)) in cpu.into_iter().zip(plain).enumerate() {
+    for (index, (cpu, plain)) in cpu.into_iter().zip(plain).enumerate() {
         let tolerance = 1e-4 * plain.abs().max(1.0);
-        assert!((cpu - plain).abs() <= tolerance, "{place}: {cpu} and {plain}");
+        assert!((cpu - plain).abs() <= tolerance, "{index}: {cpu} and {plain}");
     }
 }
 
@@ -53,7 +53,7 @@ fn optimizers() {
         steps(vec![slot(2), Buffer::zeros(7)], |number, part, state, gradient| {
             let [mean, square] = state else { panic!("two moments") };
             let step = AdamStep { step: number, ..step };
-            device.adam(step, part, [mean, square], gradient, None);
+            device.optimize(OptimizerStep::Adam(step), part, vec![mean, square], gradient, None);
         })
     });
     let step = SgdStep { learning_rate: 0.1, momentum: 0.9, l2: 0.01, grad_scale: 2.0 };
@@ -62,7 +62,7 @@ fn optimizers() {
             let state = has_velocity.then(|| slot(3)).into_iter().collect();
             steps(state, |_, part, state, gradient| {
                 let step = if has_velocity { step } else { SgdStep { momentum: 0.0, ..step } };
-                device.sgd(step, part, state.first_mut(), gradient, None);
+                device.optimize(OptimizerStep::Sgd(step), part, state.iter_mut().collect(), gradient, None);
             })
         });
     }

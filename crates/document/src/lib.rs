@@ -1,5 +1,5 @@
-//! Documents to translate: plain text, HTML and XML, divided into segments that a model can read, and put
-//! together again.
+//! Documents to translate: plain text, HTML, XML and the other [file formats](FileFormat), divided into
+//! segments that a model can read, and put together again.
 //!
 //! A [`Document`] keeps everything that is not translated: line breaks, blanks, tags, comments, scripts. Its
 //! [segments](Document::segments) are translated in any way, and [`Document::render`] puts the translations
@@ -18,13 +18,13 @@
 //! # Ok::<(), attentive_base::Error>(())
 //! ```
 
-mod divide;
-mod divided;
+mod divided_text;
 mod files;
 mod html;
 mod markup;
 mod placeables;
 mod plain;
+mod segmentation;
 mod sentences;
 mod tags;
 mod xml;
@@ -34,10 +34,10 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub use divide::{Segmentation, Split};
-pub use divided::{DividedText, Sentence};
+pub use divided_text::{DividedText, Sentence};
 pub use files::FileFormat;
 pub use placeables::{placeables, placeholders};
+pub use segmentation::{Segmentation, Split};
 pub use xml::XmlTags;
 
 use attentive_base::error::Result;

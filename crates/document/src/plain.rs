@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use attentive_base::ignorable::without_ignorable;
 
-use super::divide::{Segmentation, TextPiece, flat, pieces, trim};
 use super::markup::{Builder, SourceFormat, TextRun};
 use super::placeables::{Markers, Placeable, PlaceableKind, find, forms, pair, tag};
+use super::segmentation::{Segmentation, TextPiece, flat, pieces, trim};
 use super::{Document, Part, Segment, Split, html};
 
 /// Stands for each byte of a placeable that is no tag while sentences are divided, so that none ends within
@@ -28,45 +28,63 @@ pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool)
     Document { segments, parts }
 }
 
-/// Appends the parts of a text that is written in `form`.
+/// Appends the parts of a text that is written in `format`.
 pub(super) fn append(
     source: &str,
     how: Segmentation,
-    form: SourceFormat,
+    format: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
 ) {
-    append_at((0, Markers::Each), source, how, form, fits, segments, parts);
+    let nesting = Nesting { depth: 0, markers: Markers::Each };
+    append_at(nesting, source, how, format, fits, segments, parts);
 }
 
 /// The depth of messages in forms of others, whose forms are no longer translated.
-const DEEPEST: usize = 8;
+const MAX_NESTED_FORMS: usize = 8;
+
+/// The place of a text among the forms of messages.
+#[derive(Clone, Copy)]
+struct Nesting {
+    /// The number of messages of whose forms it is a part.
+    depth: usize,
+    /// The markers of lists that are looked for in it.
+    markers: Markers,
+}
 
 fn append_at(
-    (nested, markers): (usize, Markers),
+    Nesting { depth, markers }: Nesting,
     source: &str,
     how: Segmentation,
-    form: SourceFormat,
+    format: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
     segments: &mut Vec<Segment>,
     parts: &mut Vec<Part>,
 ) {
-    if how.keep_placeables && nested < DEEPEST {
+    if how.keep_placeables && depth < MAX_NESTED_FORMS {
         let (forms, markers) = forms(source);
         if !forms.is_empty() {
             let mut kept = 0;
             for Range { start, end } in forms {
-                Part::keep(parts, &form.escaped(&source[kept..start]));
-                append_at((nested + 1, markers), &source[start..end], how, form, fits, segments, parts);
+                Part::keep(parts, &format.escaped(&source[kept..start]));
+                append_at(
+                    Nesting { depth: depth + 1, markers },
+                    &source[start..end],
+                    how,
+                    format,
+                    fits,
+                    segments,
+                    parts,
+                );
                 kept = end;
             }
-            return Part::keep(parts, &form.escaped(&source[kept..]));
+            return Part::keep(parts, &format.escaped(&source[kept..]));
         }
     }
     let mut kept = 0;
-    for LocatedSegment { range, segment, run } in found(source, markers, how, form, fits) {
-        Part::keep(parts, &form.escaped(&source[kept..range.start]));
+    for LocatedSegment { range, segment, run } in find_segments(source, markers, how, format, fits) {
+        Part::keep(parts, &format.escaped(&source[kept..range.start]));
         kept = range.end;
         let number = segments.len();
         segments.push(segment);
@@ -75,15 +93,15 @@ fn append_at(
             Some(run) => Part::Run(Box::new(run.at(number))),
         });
     }
-    Part::keep(parts, &form.escaped(&source[kept..]));
+    Part::keep(parts, &format.escaped(&source[kept..]));
 }
 
-/// The segments of a text that is written in `form`.
-pub(super) fn found(
+/// The segments of a text that is written in `format`.
+pub(super) fn find_segments(
     source: &str,
     markers: Markers,
     how: Segmentation,
-    form: SourceFormat,
+    format: SourceFormat,
     fits: &dyn Fn(&str) -> bool,
 ) -> Vec<LocatedSegment> {
     let placeables = if how.keep_placeables { find(source, markers) } else { Vec::new() };
@@ -97,7 +115,7 @@ pub(super) fn found(
         let inside = placeables[first..].iter().take_while(|one| one.range.start < range.end);
         let mut inside: Vec<Placeable> = inside.map(|one| one.within(&range)).collect();
         pair(part, &mut inside);
-        if inside.is_empty() && form == SourceFormat::Plain {
+        if inside.is_empty() && format == SourceFormat::Plain {
             let text = without_ignorable(&flat(part)).into_owned();
             return LocatedSegment {
                 range,
@@ -105,7 +123,7 @@ pub(super) fn found(
                 run: None,
             };
         }
-        let mut builder = Builder::new(Segmentation { split: Split::Nowhere, ..how }, form);
+        let mut builder = Builder::new(Segmentation { split: Split::Nowhere, ..how }, format);
         builder.divided(part, &inside);
         let (run, segment) = builder.finish_plain();
         LocatedSegment { range, segment: Segment { touches, ..segment }, run: Some(Box::new(run)) }

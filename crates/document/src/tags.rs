@@ -38,12 +38,12 @@ impl<'a> Pairs<'a> {
     /// `depth` of other markup belong together.
     pub(super) fn take(&mut self, number: usize, tag: Tag<'a>, depth: usize) -> Option<usize> {
         /// The number of tags that wait; the first of more are tags by themselves.
-        const DEEPEST: usize = 64;
+        const MAX_OPEN_TAGS: usize = 64;
         if tag.is_empty || html::is_void(&tag.name.to_ascii_lowercase()) {
             return None;
         }
         if !tag.is_end {
-            if self.open.len() == DEEPEST {
+            if self.open.len() == MAX_OPEN_TAGS {
                 self.open.remove(0);
             }
             self.open.push((number, tag, depth));

@@ -12,7 +12,7 @@ use attentive_pipeline::Pipeline;
 use attentive_pipeline::batches::{POSITIONS, batches};
 use serde::Serialize;
 
-use super::forced::TeacherForcedScores;
+use super::teacher_forced_scores::TeacherForcedScores;
 
 /// The result of [`language_model`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -3,12 +3,12 @@
 mod classification;
 pub mod compare;
 pub mod examples;
-mod forced;
 mod language_model;
 mod masked;
 mod orders;
 pub mod quantize;
 mod tagging;
+mod teacher_forced_scores;
 #[cfg(test)]
 mod tests;
 mod translation;

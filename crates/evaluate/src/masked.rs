@@ -12,7 +12,7 @@ use attentive_pipeline::batches::batches;
 use attentive_text::SpecialTokens;
 use serde::Serialize;
 
-use super::forced::TeacherForcedScores;
+use super::teacher_forced_scores::TeacherForcedScores;
 
 /// The result of [`masked`].
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -21,8 +21,8 @@ pub struct Orders {
 /// [`Error::Data`](attentive_base::Error::Data) if the model's outputs are NaN or infinite.
 pub fn orders(pipeline: &Pipeline, src: &[String], references: &[String]) -> Result<Option<Orders>> {
     /// This many pairs are enough to tell languages apart.
-    const MOST: usize = 100;
-    let (src, references) = (&src[..src.len().min(MOST)], &references[..src.len().min(MOST)]);
+    const MAX_PAIRS: usize = 100;
+    let (src, references) = (&src[..src.len().min(MAX_PAIRS)], &references[..src.len().min(MAX_PAIRS)]);
     let given = teacher_forcing(pipeline, src, references)?;
     let other = teacher_forcing(pipeline, references, src)?;
     Ok(given.zip(other).map(|(given, other)| Orders { given: given.perplexity(), other: other.perplexity() }))

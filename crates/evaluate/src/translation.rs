@@ -11,7 +11,7 @@ use attentive_pipeline::{Pipeline, TranslateOptions, Translation};
 use attentive_processes::Processes;
 use serde::Serialize;
 
-use super::forced::TeacherForcedScores;
+use super::teacher_forced_scores::TeacherForcedScores;
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ pub fn evaluate(
     let first = processes.agree(doing, check(src, references))?;
     let start = Instant::now();
     let share = &src[processes.share(src.len())];
-    let found = pipeline.unscored_with(share, &options.translate);
+    let found = pipeline.translate_lines(share, &options.translate.unscored());
     let cut_off = found.as_deref().map_or(0, count_cut_off);
     let best = |found: Vec<Translation>| found.into_iter().map(Translation::into_best).collect();
     let translations = processes.gather_lines(doing, found.map(best))?;
@@ -225,7 +225,7 @@ mod tests {
         let count = |limit: usize| {
             let mut translate: TranslateOptions = (&pipeline.config().decode).into();
             translate.search.max_new_tokens = limit;
-            let found = pipeline.translate_with(&src, &translate).unwrap();
+            let found = pipeline.translate_lines(&src, &translate).unwrap();
             let cut = |one: &&Translation| {
                 let best = &one.hypotheses[0];
                 !best.finished && !best.text.is_empty()

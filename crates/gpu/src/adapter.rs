@@ -168,7 +168,7 @@ mod tests {
         use AdapterKind::{Discrete, Integrated, Software};
         let offered = |all: &[Adapter]| -> Vec<usize> {
             let all = all.iter().cloned().zip(0..).collect();
-            offered(all).into_iter().map(|(_, place)| place).collect()
+            offered(all).into_iter().map(|(_, index)| index).collect()
         };
         let mut all = vec![
             adapter(Software, "Vulkan", [0x10005, 0]),

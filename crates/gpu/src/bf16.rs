@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use attentive_kernels::gemm::Float;
 use attentive_kernels::gemm::bf16::{narrow, widen};
 
-/// The words of so many numbers.
+/// The words that `len` numbers take.
 pub(crate) fn words(len: usize) -> usize {
     len.div_ceil(2)
 }
@@ -13,7 +13,7 @@ pub(crate) fn words(len: usize) -> usize {
 /// The words of `values`, which are rounded.
 pub(crate) fn packed(values: &[f32]) -> Vec<u32> {
     let word = |pair: &[f32]| {
-        let half = |place: usize| pair.get(place).map_or(0, |&x| u32::from(narrow(x)));
+        let half = |index: usize| pair.get(index).map_or(0, |&x| u32::from(narrow(x)));
         half(0) | half(1) << 16
     };
     values.chunks(2).map(word).collect()

@@ -128,13 +128,9 @@ impl Device for Gpu {
             Op::MeanRowsBackward { lengths, d, grad, dx } => {
                 rows::mean_rows_backward(recording, lengths, d, grad, dx)
             }
-            Op::Adam { step, part, moments, grad, verdict } => {
-                let moments = moments.map(|moment| &*moment);
-                optimizer::adam(recording, step, part, moments, grad, verdict);
-            }
-            Op::Sgd { step, part, velocity, grad, verdict } => {
-                let velocity = velocity.map(|velocity| &*velocity);
-                optimizer::sgd(recording, step, part, velocity, grad, verdict);
+            Op::Optimize { step, part, state, grad, verdict } => {
+                let state: Vec<&Buffer> = state.into_iter().map(|state| &*state).collect();
+                optimizer::optimize(recording, step, part, &state, grad, verdict);
             }
             Op::PutRows { count, from, pairs, out: to } => {
                 decoding::put_rows(recording, count, from, pairs, to)

@@ -112,14 +112,14 @@ impl<'a> Recording<'a> {
     pub(crate) fn upload(&mut self, words: &[u32]) -> Uploaded {
         let size = (4 * words.len().max(1)) as u64;
         let has_room = |piece: &Piece| piece.filled() + size <= piece.memory.buffer().size();
-        let place = self.state.uploads.iter().position(has_room);
-        let place = place.unwrap_or_else(|| {
+        let index = self.state.uploads.iter().position(has_room);
+        let index = index.unwrap_or_else(|| {
             let gpu = self.gpu;
             let memory = gpu.memory_or(size.max(UPLOADS), || self.submit());
             self.state.uploads.push(Piece { memory, words: Vec::new(), submitted: 0 });
             self.state.uploads.len() - 1
         });
-        let piece = &mut self.state.uploads[place];
+        let piece = &mut self.state.uploads[index];
         let offset = piece.filled();
         piece.words.resize((offset / 4) as usize, 0);
         piece.words.extend_from_slice(words);
@@ -127,7 +127,7 @@ impl<'a> Recording<'a> {
         Uploaded { buffer: piece.memory.buffer().clone(), offset, size }
     }
 
-    /// Runs a kernel with these buffers in the order of its bindings, these parameters, and so many
+    /// Runs a kernel with these buffers in the order of its bindings, these parameters, and this number of
     /// workgroups.
     pub(crate) fn run(
         &mut self,
@@ -238,7 +238,7 @@ impl Binding<'_> {
     }
 }
 
-/// So many workgroups, in two dimensions; there may be more, which do nothing.
+/// At least `groups` workgroups, in two dimensions; those beyond do nothing.
 pub(crate) fn grid(groups: usize) -> [u32; 2] {
     let x = groups.clamp(1, GROUPS);
     [x as u32, groups.div_ceil(x).max(1) as u32]

@@ -105,17 +105,17 @@ pub(super) enum AdverbialPosition {
 pub(super) struct Time {
     pub(super) english: TaggedWords,
     pub(super) german: TaggedWords,
-    pub(super) span: TimeReference,
-    pub(super) slot: AdverbialPosition,
+    pub(super) reference: TimeReference,
+    pub(super) position: AdverbialPosition,
 }
 
 const fn time(
-    span: TimeReference,
-    slot: AdverbialPosition,
+    reference: TimeReference,
+    position: AdverbialPosition,
     english: TaggedWords,
     german: TaggedWords,
 ) -> Time {
-    Time { english, german, span, slot }
+    Time { english, german, reference, position }
 }
 
 /// The adverbials of time.

@@ -58,12 +58,12 @@ impl ExportFormat {
     /// `None` if it does not.
     pub fn obstacle(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
         /// The maximum number of differences to name.
-        const MOST: usize = 2;
+        const MAX_NAMED_DIFFERENCES: usize = 2;
         let (kind, differences) = match self.kind(config, tokenizers).err()? {
             ExportProblem::Differs { kind, differences } => (kind, differences),
             ExportProblem::Other(error) => return Some(error.to_string()),
         };
-        let (first, more) = differences.split_at(MOST.min(differences.len()));
+        let (first, more) = differences.split_at(MAX_NAMED_DIFFERENCES.min(differences.len()));
         let first = named(&kind, first);
         Some(match more.len() {
             0 => first,
@@ -175,12 +175,12 @@ impl UnsupportedFeatures {
         let whole = |d_head: NonZeroUsize| heads.iter().all(|n| n * d_head.get() == model.d_model);
         let plain_head = model.d_head.is_none_or(whole);
         let own_keys = model.n_kv_heads.is_none_or(|n| heads == [n.get(); 2]);
-        let relative = matches!(model.positions, Positions::Rotary | Positions::Relative);
+        let is_relative = model.positions.are_in_self_attention() && !model.positions.are_learned();
         found.unless(!model.has(StackKind::Recurrent), "recurrent layers");
         found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
         found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
         found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
-        found.unless(!relative, "`model.positions` is `rotary` or `relative`");
+        found.unless(!is_relative, "`model.positions` is `rotary` or `relative`");
         found.unless(model.positions != Positions::None, "`model.positions` is `none`");
         found.unless(model.attention_bias, "`model.attention_bias` is false");
         found.unless(model.feed_forward_bias, "`model.feed_forward_bias` is false");

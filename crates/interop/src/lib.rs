@@ -6,6 +6,7 @@
 
 mod diagnosis;
 mod export;
+mod exported_tensors;
 mod g2p;
 mod hf;
 mod keys;
@@ -13,7 +14,6 @@ mod listing;
 mod marian;
 mod named;
 mod recipe;
-mod reverse;
 mod sentencepiece;
 mod tensors;
 #[cfg(test)]

@@ -29,11 +29,11 @@ pub fn read(bytes: usize, on: MeasurementThreads) -> f64 {
     /// Bytes of one run: enough to take milliseconds.
     const LEAST: usize = 1 << 28;
     let numbers = (bytes / 8 / on.count()).next_multiple_of(64);
-    let rooms = on.each(|| vec![1u64; numbers]);
+    let buffers = on.each(|| vec![1u64; numbers]);
     let passes = LEAST.div_ceil(8 * numbers);
     on.fastest(|thread| {
         for _ in 0..passes {
-            black_box(touch(black_box(&rooms[thread])));
+            black_box(touch(black_box(&buffers[thread])));
         }
         (8 * numbers * passes) as f64
     })
@@ -44,9 +44,9 @@ pub fn copy(on: MeasurementThreads) -> f64 {
     /// Numbers of 8 bytes that all threads together copy.
     const NUMBERS: usize = 1 << 25;
     let each = NUMBERS / on.count();
-    let rooms = on.each(|| Mutex::new((vec![1u64; each], vec![0; each])));
+    let buffers = on.each(|| Mutex::new((vec![1u64; each], vec![0; each])));
     on.fastest(|thread| {
-        let (from, to) = &mut *rooms[thread].lock().expect("each thread has its own");
+        let (from, to) = &mut *buffers[thread].lock().expect("each thread has its own");
         black_box(to).copy_from_slice(black_box(from));
         (16 * each) as f64
     })
@@ -125,19 +125,19 @@ fn work(precision: Precision) -> Work {
         match instructions {
             // SAFETY: the kernels selected these instructions for this CPU.
             "AVX2" if precision == Precision::Int8 => return || unsafe { x86::avx2_int8() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AVX2" => return || unsafe { x86::avx2() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AVX-512" => return || unsafe { x86::avx512() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AVX-512 BF16" => return || unsafe { x86::avx512_bf16() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AVX-VNNI" => return || unsafe { x86::avx_vnni() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AVX-512 VNNI" => return || unsafe { x86::avx512_vnni() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AMX" => return || unsafe { x86::amx_bf16() },
-            // SAFETY: as above.
+            // SAFETY: the kernels selected them for this CPU.
             "AMX int8" => return || unsafe { x86::amx_int8() },
             _ => {}
         }

@@ -46,9 +46,9 @@ pub(crate) trait Lanes: Copy {
 
 /// Lanes for every CPU; `FUSED` products are rounded once.
 #[derive(Clone, Copy)]
-pub(crate) struct Portable<const FUSED: bool>([f32; 16]);
+pub(crate) struct PortableLanes<const FUSED: bool>([f32; 16]);
 
-impl<const FUSED: bool> Lanes for Portable<FUSED> {
+impl<const FUSED: bool> Lanes for PortableLanes<FUSED> {
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
         Self([x; 16])
@@ -96,7 +96,7 @@ impl<const FUSED: bool> Lanes for Portable<FUSED> {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx512};
+pub(crate) use x86::{Avx2Lanes, Avx512Lanes};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -111,9 +111,9 @@ mod x86 {
 
     /// Lanes in one register of AVX-512.
     #[derive(Clone, Copy)]
-    pub(crate) struct Avx512(__m512);
+    pub(crate) struct Avx512Lanes(__m512);
 
-    impl Lanes for Avx512 {
+    impl Lanes for Avx512Lanes {
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
             // SAFETY: the CPU has AVX-512F.
@@ -161,9 +161,9 @@ mod x86 {
 
     /// Lanes in two registers of AVX2.
     #[derive(Clone, Copy)]
-    pub(crate) struct Avx2([__m256; 2]);
+    pub(crate) struct Avx2Lanes([__m256; 2]);
 
-    impl Lanes for Avx2 {
+    impl Lanes for Avx2Lanes {
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
             // SAFETY: the CPU has AVX2.

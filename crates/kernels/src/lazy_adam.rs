@@ -7,7 +7,7 @@ use crate::optimizer::{AdamRates, AdamStep, adam_chunk};
 use crate::parallel::{CHUNK, is_large};
 
 /// Updates that a row can miss before all rows catch up.
-const MOST_MISSED: usize = 64;
+const MAX_MISSED: usize = 64;
 /// Elements that catch up together: their values and moments fit in the first-level cache.
 const BLOCK: usize = 1024;
 /// The gradient of elements that were not read.
@@ -106,7 +106,7 @@ impl LazyAdam {
         for row in rows {
             self.done[row as usize] = self.log.len();
         }
-        if self.log.len() == MOST_MISSED {
+        if self.log.len() == MAX_MISSED {
             let [param, mean, square] = table;
             self.catch_up(&self.behind(), param, [mean, square]);
         }

@@ -52,6 +52,41 @@ vectorized! {
     }
 }
 
+/// One step of an optimizer.
+#[derive(Clone, Copy, Debug)]
+pub enum OptimizerStep {
+    Adam(AdamStep),
+    Sgd(SgdStep),
+}
+
+impl OptimizerStep {
+    /// Returns the same step for gradients that are multiplied by `factor` first.
+    pub fn with_gradients_scaled(mut self, factor: f32) -> Self {
+        match &mut self {
+            Self::Adam(step) => step.grad_scale *= factor,
+            Self::Sgd(step) => step.grad_scale *= factor,
+        }
+        self
+    }
+
+    /// Updates `param` and its state: the moments of [`adam`], or the velocity of [`sgd`], if there is one.
+    ///
+    /// # Panics
+    /// If the lengths differ, or the optimizer has another number of state vectors.
+    pub fn apply(self, param: &mut [f32], state: Vec<&mut [f32]>, grad: &[f32]) {
+        let mut state = state.into_iter();
+        let mut next = || state.next();
+        match self {
+            Self::Adam(step) => {
+                let [mean, square] = [next(), next()].map(|moment| moment.expect("both moments"));
+                adam(param, mean, square, grad, step);
+            }
+            Self::Sgd(step) => sgd(param, next(), grad, step),
+        }
+        assert!(state.next().is_none(), "a state vector that the optimizer does not have");
+    }
+}
+
 /// One step of Adam (Kingma and Ba 2015), or of AdamW (Loshchilov and Hutter 2019) if `weight_decay` is set.
 #[derive(Clone, Copy, Debug)]
 pub struct AdamStep {

@@ -7,7 +7,7 @@ use crate::large_pages;
 
 /// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the
 /// allocator.
-const MOST_KEPT: usize = 1 << 27;
+const MAX_KEPT: usize = 1 << 27;
 
 /// Number of elements in the [`Kept`] buffers of all threads.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
@@ -24,7 +24,7 @@ impl Kept {
     fn new(buffer: Vec<f32>) -> Option<Self> {
         let total = TOTAL.fetch_add(buffer.capacity(), Ordering::Relaxed);
         let kept = Self(buffer);
-        (total + kept.0.capacity() <= MOST_KEPT).then_some(kept)
+        (total + kept.0.capacity() <= MAX_KEPT).then_some(kept)
     }
 }
 
@@ -94,13 +94,13 @@ mod tests {
     /// One test, because the limit is the process's: a thread, nested calls, and several threads.
     #[test]
     fn all_threads_keep_at_most_the_limit() {
-        let half = MOST_KEPT / 2 + 1;
+        let half = MAX_KEPT / 2 + 1;
         with_scratch(1000, |_| ());
-        assert!((1000..=MOST_KEPT).contains(&kept()));
-        with_scratch(MOST_KEPT + 1, |scratch| scratch[MOST_KEPT] = 1.0);
-        assert!(kept() <= MOST_KEPT);
+        assert!((1000..=MAX_KEPT).contains(&kept()));
+        with_scratch(MAX_KEPT + 1, |scratch| scratch[MAX_KEPT] = 1.0);
+        assert!(kept() <= MAX_KEPT);
         with_scratch(half, |_| with_scratch(half, |_| ()));
-        assert!((half..=MOST_KEPT).contains(&kept()));
+        assert!((half..=MAX_KEPT).contains(&kept()));
         FREE.take();
 
         let barrier = Barrier::new(2);
@@ -114,7 +114,7 @@ mod tests {
             let threads = [scope.spawn(keep), scope.spawn(keep)];
             threads.map(|thread| thread.join().unwrap()).iter().sum()
         });
-        assert!((half..=MOST_KEPT).contains(&both), "{both} elements are kept");
+        assert!((half..=MAX_KEPT).contains(&both), "{both} elements are kept");
         with_scratch(half, |_| ());
         assert!(kept() >= half, "threads that ended keep nothing");
     }

@@ -16,12 +16,12 @@ use crate::threads::Threads;
 const LOOKS: usize = 1000;
 
 /// The largest number of members, which are started when they are first needed.
-const MOST: usize = 255;
+const MAX_MEMBERS: usize = 255;
 
 /// The team of the process.
 static TEAM: Team = Team {
     turn: Mutex::new(()),
-    members: [const { Member::new() }; MOST],
+    members: [const { Member::new() }; MAX_MEMBERS],
     job: UnsafeCell::new(None),
     busy: AtomicUsize::new(0),
     panicked: AtomicBool::new(false),
@@ -39,7 +39,7 @@ pub fn disband() {
 /// The number of parts into which [`run`] should split work on this thread, including its own: at most the
 /// number of the current [`Threads`].
 pub fn size() -> usize {
-    if DISBANDED.load(Ordering::Relaxed) { 1 } else { Threads::current().count().min(1 + MOST) }
+    if DISBANDED.load(Ordering::Relaxed) { 1 } else { Threads::current().count().min(1 + MAX_MEMBERS) }
 }
 
 /// Calls `work(0)` … `work(parts - 1)`, each on a thread of its own if the team is free and large enough,
@@ -65,7 +65,7 @@ pub fn run(parts: usize, work: &(dyn Fn(usize) + Sync)) {
 struct Team {
     /// Held by the thread whose work is done.
     turn: Mutex<()>,
-    members: [Member; MOST],
+    members: [Member; MAX_MEMBERS],
     job: UnsafeCell<Job>,
     /// Members that take part in the job and have not finished it.
     busy: AtomicUsize,

@@ -15,10 +15,9 @@ pub(crate) struct TileMut<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: a tile represents a mutable borrow of `f32`s, which may move between threads; shared references
-// give access to the elements only through the `unsafe` method `part`.
+// SAFETY: a tile represents a mutable borrow of `f32`s, which may move between threads.
 unsafe impl Send for TileMut<'_> {}
-// SAFETY: as above.
+// SAFETY: shared references give access to the elements only through the `unsafe` method `part`.
 unsafe impl Sync for TileMut<'_> {}
 
 impl<'a> TileMut<'a> {

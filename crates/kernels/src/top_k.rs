@@ -88,8 +88,8 @@ impl TopK {
 
     #[inline(always)]
     fn insert(&mut self, x: f32, index: u32) {
-        let place = self.best.partition_point(|&(other, _)| other >= x);
-        self.best.insert(place, (x, index));
+        let rank = self.best.partition_point(|&(other, _)| other >= x);
+        self.best.insert(rank, (x, index));
         if self.best.len() > self.count {
             self.best.pop();
             self.floor = self.best.last().map_or(self.floor, |&(least, _)| least);

@@ -11,7 +11,6 @@ use crate::engine::{self, Engine, Precision};
 use crate::shortlist::Shortlist;
 
 /// An engine, wherever it computes.
-// There are few, so their size does not matter.
 #[derive(Debug)]
 pub enum AnyEngine {
     Cpu(Engine),

@@ -8,4 +8,5 @@ pub mod engine;
 pub mod incremental;
 pub mod model;
 pub mod nn;
+pub mod profile;
 pub mod shortlist;

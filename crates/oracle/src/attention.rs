@@ -6,7 +6,7 @@ use crate::columns::{copied, written};
 use attentive_device::*;
 
 /// Queries, keys and values, with zeros instead of padding, which must not be read.
-pub(super) struct Attention<'a> {
+pub(super) struct OracleAttention<'a> {
     shape: AttentionShape,
     inputs: AttentionInputs<'a, &'a [f64]>,
     q: Vec<f64>,
@@ -14,7 +14,7 @@ pub(super) struct Attention<'a> {
     v: Vec<f64>,
 }
 
-impl<'a> Attention<'a> {
+impl<'a> OracleAttention<'a> {
     pub(super) fn new(shape: AttentionShape, inputs: AttentionInputs<'a, &'a [f64]>) -> Self {
         let (width, kv_width) = (shape.query_width(), shape.kv_width());
         let [q, mut k, mut v] = match inputs.operands {

@@ -6,7 +6,7 @@ use attentive_kernels::reference::{
 };
 
 use crate::columns::{copied, written};
-use crate::memory::{of, put, put_if, to};
+use crate::memory::{elements, elements_mut, put, put_if};
 use attentive_device::Buffer;
 use attentive_device::*;
 
@@ -18,13 +18,13 @@ pub(super) fn recurrent_forward(
     let width = directions.iter().map(|one| state_cols(one.call)).sum();
     let mut first = 0;
     for RecurrentForward { call, recurrence, projected, saved } in directions {
-        let projected = of(projected);
-        let found = recurrent(call, recurrence.map(of), projected).forward();
+        let projected = elements(projected);
+        let found = recurrent(call, recurrence.map(elements), projected).forward();
         let cols = state_cols(call);
         written(states, width, first, &found, cols);
         first += cols;
         if let Some(saved) = saved {
-            *to(saved) = projected.to_vec();
+            *elements_mut(saved) = projected.to_vec();
         }
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn recurrent_backward(directions: Vec<RecurrentBackward<'_, &Buffer, 
         let cols = state_cols(one.call);
         let grad = copied(grad, width, first, cols);
         first += cols;
-        let layer = recurrent(one.call, one.recurrence.map(of), of(one.saved));
+        let layer = recurrent(one.call, one.recurrence.map(elements), elements(one.saved));
         put_gradients(one.gradients, layer.backward(&grad));
     }
 }

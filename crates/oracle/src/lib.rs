@@ -19,9 +19,9 @@ use std::sync::OnceLock;
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_kernels::reference;
 
-use self::attention::Attention;
+use self::attention::OracleAttention;
 use self::columns::{copied, written};
-use self::memory::{narrow, of, put, put_if, sum, to, wide};
+use self::memory::{elements, elements_mut, narrow, put, put_if, sum, wide};
 use attentive_device::*;
 
 /// The slow device that tests share, so that none may lose it.
@@ -65,7 +65,7 @@ impl Device for Plain {
     }
 
     fn download<'a>(&self, buffer: &'a Buffer) -> Cow<'a, [f32]> {
-        Cow::Owned(of(buffer).iter().map(|&x| x as f32).collect())
+        Cow::Owned(elements(buffer).iter().map(|&x| x as f32).collect())
     }
 
     fn failure(&self) -> Option<Failure> {
@@ -79,73 +79,73 @@ impl Device for Plain {
 
     fn run(&self, op: Op<'_>) {
         match op {
-            Op::Fill { x, value } => to(x).fill(value.into()),
-            Op::Copy { x, out } => put(out, of(x).to_vec()),
-            Op::Add { total, x } => sum(to(total), of(x)),
-            Op::Scale { x, factor } => to(x).iter_mut().for_each(|x| *x *= f64::from(factor)),
+            Op::Fill { x, value } => elements_mut(x).fill(value.into()),
+            Op::Copy { x, out } => put(out, elements(x).to_vec()),
+            Op::Add { total, x } => sum(elements_mut(total), elements(x)),
+            Op::Scale { x, factor } => elements_mut(x).iter_mut().for_each(|x| *x *= f64::from(factor)),
             Op::ScaleBy { x, factor } => {
-                let factor = of(factor)[0];
-                to(x).iter_mut().for_each(|x| *x *= factor);
+                let factor = elements(factor)[0];
+                elements_mut(x).iter_mut().for_each(|x| *x *= factor);
             }
             Op::CopyColumns { count, from, to } => {
-                let part = copied(of(from.matrix), from.width, from.first, count);
-                written(self::to(to.matrix), to.width, to.first, &part, count);
+                let part = copied(elements(from.matrix), from.width, from.first, count);
+                written(elements_mut(to.matrix), to.width, to.first, &part, count);
             }
             Op::SelectRows { d, x, rows, out } => {
-                let row = |&row: &usize| &of(x)[row * d..][..d];
+                let row = |&row: &usize| &elements(x)[row * d..][..d];
                 put(out, rows.iter().flat_map(row).copied().collect());
             }
             Op::AddRows { d, x, rows, total } => {
-                for (place, &row) in rows.iter().enumerate() {
-                    sum(&mut to(total)[row * d..][..d], &of(x)[place * d..][..d]);
+                for (index, &row) in rows.iter().enumerate() {
+                    sum(&mut elements_mut(total)[row * d..][..d], &elements(x)[index * d..][..d]);
                 }
             }
             Op::SelectTransposed { d, x, rows, out } => {
-                let column = |column: usize| rows.iter().map(move |row| of(x)[row * d + column]);
+                let column = |column: usize| rows.iter().map(move |row| elements(x)[row * d + column]);
                 put(out, (0..d).flat_map(column).collect());
             }
             Op::AddTransposed { d, x, rows, total } => {
-                let columns = reference::transpose(d, rows.len(), of(x));
-                for (place, &row) in rows.iter().enumerate() {
-                    sum(&mut to(total)[row * d..][..d], &columns[place * d..][..d]);
+                let columns = reference::transpose(d, rows.len(), elements(x));
+                for (index, &row) in rows.iter().enumerate() {
+                    sum(&mut elements_mut(total)[row * d..][..d], &columns[index * d..][..d]);
                 }
             }
             Op::AddToEach { table, part, sequences } => {
-                let vectors = &of(table)[part];
-                for sequence in to(sequences).chunks_exact_mut(vectors.len().max(1)) {
+                let vectors = &elements(table)[part];
+                for sequence in elements_mut(sequences).chunks_exact_mut(vectors.len().max(1)) {
                     sum(sequence, vectors);
                 }
             }
             Op::SumOfEach { sequences, part, table } => {
-                to(table).fill(0.0);
-                for sequence in of(sequences).chunks_exact(part.len().max(1)) {
-                    sum(&mut to(table)[part.clone()], sequence);
+                elements_mut(table).fill(0.0);
+                for sequence in elements(sequences).chunks_exact(part.len().max(1)) {
+                    sum(&mut elements_mut(table)[part.clone()], sequence);
                 }
             }
-            Op::Dropout { dropout, x } => linear::dropped(Some(dropout), to(x)),
+            Op::Dropout { dropout, x } => linear::dropped(Some(dropout), elements_mut(x)),
             Op::DropoutAdd { x, residual, dropout, out } => {
                 let nothing = vec![0.0; x.len()];
-                let residual = residual.map_or(&nothing[..], of);
-                put(out, reference::dropout_add(of(x), residual, dropout));
+                let residual = residual.map_or(&nothing[..], elements);
+                put(out, reference::dropout_add(elements(x), residual, dropout));
             }
             Op::Embedding { ids, table, d, scale, positions, out } => {
                 let rows = positions.map(|rows| wide(&rows.table[..rows.len * d]));
-                let found = reference::embedding(ids, of(table), d, scale.into(), rows.as_deref());
+                let found = reference::embedding(ids, elements(table), d, scale.into(), rows.as_deref());
                 put(out, found);
             }
             Op::EmbeddingBackward { ids, grad, d, scale, dtable } => {
                 let vocab = dtable.len() / d.max(1);
-                let found = reference::embedding_backward(ids, of(grad), vocab, d, scale.into());
+                let found = reference::embedding_backward(ids, elements(grad), vocab, d, scale.into());
                 put(dtable, found);
             }
             Op::Linear { call, x, maps, out } => {
-                let maps: Vec<_> = maps.iter().map(|map| map.map(of)).collect();
-                put(out, linear::linear(call, of(x), &maps));
+                let maps: Vec<_> = maps.iter().map(|map| map.map(elements)).collect();
+                put(out, linear::linear(call, elements(x), &maps));
             }
             Op::LinearBackward { call, kept, grad, dx, gradients } => {
-                let weights: Vec<_> = kept.weights.iter().copied().map(of).collect();
-                let kept = LinearKept { x: of(kept.x), weights: &weights, out: of(kept.out) };
-                let (found, layers) = linear::backward(call, kept, of(grad), gradients.len());
+                let weights: Vec<_> = kept.weights.iter().copied().map(elements).collect();
+                let kept = LinearKept { x: elements(kept.x), weights: &weights, out: elements(kept.out) };
+                let (found, layers) = linear::backward(call, kept, elements(grad), gradients.len());
                 put_if(dx, found);
                 for (layer, [weight, bias]) in gradients.into_iter().zip(layers) {
                     put_if(layer.weight, weight);
@@ -153,92 +153,92 @@ impl Device for Plain {
                 }
             }
             Op::Norm { call, x, gain, bias, out } => {
-                put(out, reference::norm(call, of(x), of(gain), bias.map(of)))
+                put(out, reference::norm(call, elements(x), elements(gain), bias.map(elements)))
             }
             Op::NormBackward { call, x, gain, grad, gradients } => {
-                let found = reference::norm_backward(call, of(x), of(gain), of(grad));
+                let found = reference::norm_backward(call, elements(x), elements(gain), elements(grad));
                 layers::put_norm_gradients(gradients, found);
             }
             Op::ResidualNorm { call, inputs, gain, bias, sum_and_out } => {
                 let ResidualNormCall { norm, dropout } = call;
-                let inputs = inputs.map(of);
-                let found = reference::residual_norm(norm, dropout, inputs, of(gain), bias.map(of));
+                let inputs = inputs.map(elements);
+                let found =
+                    reference::residual_norm(norm, dropout, inputs, elements(gain), bias.map(elements));
                 for (result, found) in sum_and_out.into_iter().zip(found) {
                     put(result, found);
                 }
             }
             Op::ResidualNormBackward { call, sum, gain, grad, gradients, dy } => {
                 let ResidualNormCall { norm, dropout } = call;
-                let (sum, gain, grad) = (of(sum), of(gain), of(grad));
+                let (sum, gain, grad) = (elements(sum), elements(gain), elements(grad));
                 let [x, gain, bias, y] = reference::residual_norm_backward(norm, dropout, sum, gain, grad);
                 layers::put_norm_gradients(gradients, [x, gain, bias]);
                 put(dy, y);
             }
             Op::Nonlinear { f, x, out } => {
                 let value = |&x: &f64| reference::nonlinear(f, x)[0];
-                put(out, of(x).iter().map(value).collect());
+                put(out, elements(x).iter().map(value).collect());
             }
             Op::NonlinearBackward { f, x, grad, dx } => {
                 let slope = |(&x, &grad): (&f64, &f64)| grad * reference::nonlinear(f, x)[1];
-                put(dx, of(x).iter().zip(of(grad)).map(slope).collect());
+                put(dx, elements(x).iter().zip(elements(grad)).map(slope).collect());
             }
             Op::Gated { f, d, x, out } => {
                 let nothing = vec![0.0; out.len()];
-                let [found, _] = reference::gated(f, d, of(x), &nothing);
+                let [found, _] = reference::gated(f, d, elements(x), &nothing);
                 put(out, found);
             }
             Op::GatedBackward { f, d, x, grad, dx } => {
-                let [_, found] = reference::gated(f, d, of(x), of(grad));
+                let [_, found] = reference::gated(f, d, elements(x), elements(grad));
                 put(dx, found);
             }
-            Op::Tanh { x, out } => put(out, of(x).iter().map(|x| x.tanh()).collect()),
+            Op::Tanh { x, out } => put(out, elements(x).iter().map(|x| x.tanh()).collect()),
             Op::TanhBackward { y, grad } => {
-                for (grad, y) in to(grad).iter_mut().zip(of(y)) {
+                for (grad, y) in elements_mut(grad).iter_mut().zip(elements(y)) {
                     *grad *= 1.0 - y * y;
                 }
             }
-            Op::Attention { shape, inputs, out } => put(out, Attention::new(shape, inputs.map(of)).forward()),
-            Op::AttentionBackward { shape, inputs, grad, gradients, dbias } => {
-                let attention = Attention::new(shape, inputs.map(of));
-                put_if(dbias, attention.backward(of(grad), gradients.map(to)));
+            Op::Attention { shape, inputs, out } => {
+                put(out, OracleAttention::new(shape, inputs.map(elements)).forward())
             }
-            Op::Rotary { call, turn, x, out } => put(out, rotary::rotary(call, turn, of(x))),
-            Op::Recurrent { directions, states } => layers::recurrent_forward(directions, to(states)),
+            Op::AttentionBackward { shape, inputs, grad, gradients, dbias } => {
+                let attention = OracleAttention::new(shape, inputs.map(elements));
+                put_if(dbias, attention.backward(elements(grad), gradients.map(elements_mut)));
+            }
+            Op::Rotary { call, turn, x, out } => put(out, rotary::rotary(call, turn, elements(x))),
+            Op::Recurrent { directions, states } => {
+                layers::recurrent_forward(directions, elements_mut(states))
+            }
             Op::RecurrentBackward { directions, states: _, grad } => {
-                layers::recurrent_backward(directions, of(grad))
+                layers::recurrent_backward(directions, elements(grad))
             }
             Op::AttentiveRecurrent { call, inputs, projected, out, kept } => {
-                let projected = of(projected);
-                let layer = layers::attentive(call, inputs.map(of), projected);
+                let projected = elements(projected);
+                let layer = layers::attentive(call, inputs.map(elements), projected);
                 let [found, found_weights] = layer.forward();
                 put(out, found);
                 if let Some([weights, saved]) = kept {
                     put(weights, found_weights);
-                    *to(saved) = projected.to_vec();
+                    *elements_mut(saved) = projected.to_vec();
                 }
             }
             Op::AttentiveRecurrentBackward { call, inputs, result, grad, gradients, room: _ } => {
-                let layer = layers::attentive(call, inputs.map(of), of(result.saved));
-                layers::put_attentive_gradients(gradients, layer.backward(of(grad)));
+                let layer = layers::attentive(call, inputs.map(elements), elements(result.saved));
+                layers::put_attentive_gradients(gradients, layer.backward(elements(grad)));
             }
             Op::MeanRows { lengths, d, x, out } => {
                 let nothing = vec![0.0; out.len()];
-                let [found, _] = reference::mean_rows(lengths, d, of(x), &nothing);
+                let [found, _] = reference::mean_rows(lengths, d, elements(x), &nothing);
                 put(out, found);
             }
             Op::MeanRowsBackward { lengths, d, grad, dx } => {
                 let nothing = vec![0.0; dx.len()];
-                let [_, found] = reference::mean_rows(lengths, d, &nothing, of(grad));
+                let [_, found] = reference::mean_rows(lengths, d, &nothing, elements(grad));
                 put(dx, found);
             }
-            Op::Adam { step, part, moments, grad, verdict } => {
+            Op::Optimize { step, part, state, grad, verdict } => {
                 if let Some(grad) = optimizer::judged(grad, verdict) {
-                    optimizer::adam(step, part, moments, &grad);
-                }
-            }
-            Op::Sgd { step, part, velocity, grad, verdict } => {
-                if let Some(grad) = optimizer::judged(grad, verdict) {
-                    optimizer::sgd(step, part, velocity, &grad);
+                    optimizer::optimize(step, part, state, &grad);
                 }
             }
             Op::PutRows { count, from, pairs, out } => {
@@ -272,7 +272,7 @@ impl Device for Plain {
         gradients: ProjectionGradients<&mut Buffer>,
         loss: &mut Buffer,
     ) -> Losses {
-        let inputs = inputs.map(of);
+        let inputs = inputs.map(elements);
         let smoothing = inputs.label_smoothing.into();
         let (x, weight, bias) = (inputs.x, inputs.weight, inputs.bias);
         let (sums, [x, weight, bias]) =
@@ -289,12 +289,12 @@ impl Device for Plain {
     }
 
     fn sums_of_squares(&self, x: &Buffer) -> Vec<f64> {
-        let chunks = of(x).chunks(SUM_CHUNK);
+        let chunks = elements(x).chunks(SUM_CHUNK);
         chunks.map(|x| x.iter().map(|x| x * x).sum()).collect()
     }
 
     fn first_non_finite(&self, x: &Buffer) -> Option<usize> {
-        of(x).iter().position(|&x| !(x as f32).is_finite())
+        elements(x).iter().position(|&x| !(x as f32).is_finite())
     }
 
     fn likeliest(&self, call: LikeliestCall<'_>, logits: &Buffer) -> Vec<LargestLogits> {

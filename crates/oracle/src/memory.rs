@@ -3,19 +3,19 @@
 use attentive_device::Buffer;
 
 /// The elements of an operand.
-pub(super) fn of(buffer: &Buffer) -> &[f64] {
+pub(super) fn elements(buffer: &Buffer) -> &[f64] {
     buffer.memory::<Vec<f64>>().map_or(&[], Vec::as_slice)
 }
 
 /// The elements of a result.
-pub(super) fn to(buffer: &mut Buffer) -> &mut Vec<f64> {
+pub(super) fn elements_mut(buffer: &mut Buffer) -> &mut Vec<f64> {
     buffer.memory_mut().expect("a result has memory")
 }
 
 /// Writes a result.
 pub(super) fn put(buffer: &mut Buffer, found: Vec<f64>) {
     assert_eq!(buffer.len(), found.len(), "the length of a result");
-    *to(buffer) = found;
+    *elements_mut(buffer) = found;
 }
 
 /// Writes a result if it is wanted.
@@ -32,7 +32,7 @@ pub(super) fn wide(values: &[f32]) -> Vec<f64> {
 
 /// The elements of an operand in single precision.
 pub(super) fn narrow(buffer: &Buffer) -> Vec<f32> {
-    of(buffer).iter().map(|&value| value as f32).collect()
+    elements(buffer).iter().map(|&value| value as f32).collect()
 }
 
 /// `total` += `x`

@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 const UNITS: u32 = 1000;
 
 /// The largest number of weights; more make a page too slow for browsers.
-const MOST_WEIGHTS: usize = 8_000_000;
+const MAX_WEIGHTS: usize = 8_000_000;
 
 /// Refuses an inspection whose number of attention weights makes the page too large.
 ///
 /// # Errors
 /// [`Error::Usage`] with the number of weights.
 pub fn check_size(weights: usize) -> Result<()> {
-    if weights <= MOST_WEIGHTS {
+    if weights <= MAX_WEIGHTS {
         return Ok(());
     }
     Err(Error::usage(
         format!("{weights} attention weights are more than a page can show"),
-        format!("shorten the sentence: a page shows at most {MOST_WEIGHTS}"),
+        format!("shorten the sentence: a page shows at most {MAX_WEIGHTS}"),
     ))
 }
 

@@ -8,15 +8,15 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_kernels::elementwise;
-use attentive_model::engine::profile::{self, ProfileSection};
 use attentive_model::model::Model;
 use attentive_model::nn::Pass;
+use attentive_model::profile::{self, ProfileSection};
 use attentive_tape::AttentionWeights;
 use attentive_text::{Detokenizer, Tokenizer};
 
 use super::Pipeline;
 use super::batches::batches_within;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 
 /// The number of positions in a batch. It is small, since the weights of all heads and layers are kept at
 /// once.

@@ -13,7 +13,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::batches::batches;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The labels of a text.

@@ -8,7 +8,7 @@ use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
 use attentive_model::engine::Precision;
 
-use super::ready::decodes;
+use super::model_form::decodes;
 use super::{Pipeline, shared, taken};
 
 /// Opens a device for decoding in `precision`, if it is given; `None` for the CPU.
@@ -215,8 +215,8 @@ mod tests {
             let device = device.on_device(&PLAIN).unwrap();
             assert_eq!(device.hardware(), Some("double precision".into()));
             let options = TranslateOptions::from(&cpu.config().decode);
-            let found = device.translate_with(&lines, &options).unwrap();
-            for (found, expected) in found.iter().zip(cpu.translate_with(&lines, &options).unwrap()) {
+            let found = device.translate_lines(&lines, &options).unwrap();
+            for (found, expected) in found.iter().zip(cpu.translate_lines(&lines, &options).unwrap()) {
                 let [found, expected] = [&found.hypotheses[0], &expected.hypotheses[0]];
                 assert_eq!(found.text, expected.text, "{changes}");
                 assert!((found.score - expected.score).abs() < 1e-4, "{changes}");

@@ -28,7 +28,7 @@ impl Pipeline {
     /// about its segments, each of which begins with the segment.
     ///
     /// # Errors
-    /// Those of [`Pipeline::translate_sentences`].
+    /// Those of [`Pipeline::translate_requests`].
     pub fn translate_document(
         &self,
         document: &Document,
@@ -42,14 +42,14 @@ impl Pipeline {
         for (chunk, segments) in document.segments().chunks(CHUNK).enumerate() {
             let request = |(number, text): (usize, &String)| Request {
                 src: text.clone(),
-                place: Some(SentencePosition { line: chunk * CHUNK + number + 1, sentence: 0 }),
+                position: Some(SentencePosition { line: chunk * CHUNK + number + 1, sentence: 0 }),
                 ..Request::default()
             };
             let texts: Vec<&String> = segments.iter().map(|segment| &segment.text).collect();
             let requests: Vec<Request> = texts.iter().copied().enumerate().map(request).collect();
-            let mut found = self.translate_sentences(1, &requests, options)?;
+            let mut found = self.translate_requests(1, &requests, options)?;
             if let Some(glossary) = glossary {
-                let placed = requests.iter().filter_map(|one| Some((&*one.src, one.place?)));
+                let placed = requests.iter().filter_map(|one| Some((&*one.src, one.position?)));
                 self.apply_glossary(glossary, placed, &mut found, options)?;
             }
             let marked = segments.iter().map(|segment| segment.needs_alignment);

@@ -10,7 +10,7 @@ use attentive_model::nn::{Pass, Sequence};
 use serde::Serialize;
 
 use super::batches::batches;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The vector of a line.

@@ -9,7 +9,7 @@ use attentive_model::nn::Pass;
 use attentive_text::{Joint, MASK};
 use serde::{Serialize, Serializer};
 
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A text with its gaps filled.

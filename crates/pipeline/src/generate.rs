@@ -6,7 +6,7 @@ use std::sync::Arc;
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_decode::{Ending, SampleOptions, TextRules, sample};
+use attentive_decode::{Ending, SampleOptions, TextRules, continue_text};
 use attentive_text::Detokenizer;
 
 use super::stop::StopStrings;
@@ -52,8 +52,8 @@ impl Pipeline {
     /// Continues `prompt`, passing the text to `on_text` piece by piece, in whole characters, as soon as it
     /// is final.
     ///
-    /// The same options give the same text. See [`sample`] for how a text ends and how texts longer than the
-    /// model's context are handled.
+    /// The same options give the same text. See [`continue_text`] for how a text ends and how texts longer
+    /// than the model's context are handled.
     ///
     /// # Errors
     /// [`Error::Usage`] for invalid options; [`Error::Data`] if the model's outputs become NaN or infinite,
@@ -65,21 +65,21 @@ impl Pipeline {
         on_text: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<Generation> {
         options.check()?;
-        let mut growing = PartialGeneration::new(self, prompt, options)?;
+        let mut partial = PartialGeneration::new(self, prompt, options)?;
         let mut give = |piece: String| {
             if piece.is_empty() { Ok(()) } else { on_text(&piece) }
         };
         let rules = self.text_rules()?;
         let drawn = self.computing(|| {
-            sample(self.stepper(), &prompt.ids, rules, &options.sample, |token| {
+            continue_text(self.stepper(), &prompt.ids, rules, &options.sample, |token| {
                 Interrupt::check()?;
-                match growing.push(token)? {
+                match partial.push(token)? {
                     ControlFlow::Continue(piece) => give(piece).map(ControlFlow::Continue),
                     ControlFlow::Break(piece) => give(piece).map(ControlFlow::Break),
                 }
             })
         })?;
-        let (piece, generation) = growing.finish(drawn.ending);
+        let (piece, generation) = partial.finish(drawn.ending);
         give(piece)?;
         generation
     }
@@ -137,7 +137,7 @@ impl<'a> PartialGeneration<'a> {
         Ok(passed)
     }
 
-    /// Returns the rest of the text and the whole continuation; `ending` comes from [`sample`].
+    /// Returns the rest of the text and the whole continuation; `ending` comes from [`continue_text`].
     ///
     /// # Errors
     /// [`Error::Data`] if the model is damaged, and those of [`attentive_text::Tokenizer::decode`].

@@ -10,8 +10,8 @@ use attentive_tape::Value;
 use attentive_text::Tokenizer;
 
 use super::classify::{LabelScore, likeliest_labels};
-use super::source::TokenizedLine;
-use super::written::{GeneratedToken, written};
+use super::generated_token::{GeneratedToken, generated_tokens};
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, TranslateOptions, Warning};
 
 /// The number of labels shown for a text.
@@ -124,7 +124,7 @@ impl Pipeline {
             InspectionTarget::Found(tokens) => (tokens[..tokens.len().min(room)].to_vec(), Vec::new()),
             InspectionTarget::Own => {
                 let options = TranslateOptions::from(&self.config.decode);
-                let translations = self.translate_with(&[src], &options)?;
+                let translations = self.translate_lines(&[src], &options)?;
                 let best = translations.into_iter().flat_map(|line| line.hypotheses);
                 let mut tokens = best.map(|best| best.tokens).next().unwrap_or_default();
                 tokens.truncate(room);
@@ -209,8 +209,8 @@ impl Pipeline {
         })
     }
 
-    fn look(&self, shown: InspectionInput) -> Result<Inspection> {
-        let InspectionInput { example, warnings } = shown;
+    fn look(&self, input: InspectionInput) -> Result<Inspection> {
+        let InspectionInput { example, warnings } = input;
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };
@@ -228,7 +228,7 @@ impl Pipeline {
             None => Vec::new(),
             Some(_) => {
                 let never = self.never_written()?;
-                written(logits, &example.tgt_out, tgt_tokenizer, &never)
+                generated_tokens(logits, &example.tgt_out, tgt_tokenizer, &never)
             }
         };
         let reader = match task {

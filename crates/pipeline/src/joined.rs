@@ -6,10 +6,10 @@ use super::{Alignment, Candidate, Translation, Warning};
 
 /// Returns the warning that a prefix or constraints are ignored because the text has no sentences; `None` if
 /// it has any.
-pub fn ignored_demands(divided: &DividedText) -> Option<Warning> {
+pub fn ignored_constraints(divided: &DividedText) -> Option<Warning> {
     let is_blank = divided.after().trim().is_empty();
     let what = if is_blank { "blank" } else { "nothing to translate" };
-    (divided.sentences().is_empty()).then(|| Warning::of_ignored_demands(what))
+    (divided.sentences().is_empty()).then(|| Warning::of_ignored_constraints(what))
 }
 
 /// Joins the translations `found` of the sentences to translations of the text: the best of each sentence,

@@ -13,26 +13,26 @@ mod embed;
 mod ensemble;
 mod fill;
 mod generate;
+mod generated_token;
 mod glossary;
 mod inspect;
 pub mod joined;
+mod model_form;
 mod prompt;
-mod ready;
 mod request;
 mod requirements;
 mod rescore;
 pub mod service;
 mod share;
-mod source;
 mod stop;
 mod tag;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text_task;
+mod tokenized_line;
 mod translate;
 mod translation;
 mod warning;
-mod written;
 
 pub use align::Alignment;
 pub use answers::{CandidateAnswer, GenerationAnswer, RescoredAnswer, TranslationAnswer};
@@ -40,6 +40,7 @@ pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;
 pub use fill::{Filled, Guess};
 pub use generate::{GenerateOptions, Generation};
+pub use generated_token::{Alternative, GeneratedToken};
 pub use glossary::{
     Codes, Entries, Format as GlossaryFormat, Glossary, GlossaryEntry, GlossedText, Unplaced,
 };
@@ -53,7 +54,6 @@ pub use text_task::{TextAnswer, TextTask};
 pub use translate::TranslateOptions;
 pub use translation::{Candidate, Translation};
 pub use warning::Warning;
-pub use written::{Alternative, GeneratedToken};
 
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -68,14 +68,14 @@ use attentive_checkpoint::{
 use attentive_config::{Config, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
-use attentive_model::engine::profile::{self, ProfileSection};
 use attentive_model::engine::{Dense, Engine, Precision};
 use attentive_model::model::{Model, Parameter};
 use attentive_model::nn::Blueprint;
+use attentive_model::profile::{self, ProfileSection};
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
-use ready::{ModelForm, Ready, decodes};
+use model_form::{ModelForm, ReadyWeights, decodes};
 
 /// Weights that pipelines may share.
 fn shared<T>(weights: T) -> Arc<OnceLock<T>> {
@@ -164,12 +164,12 @@ impl Pipeline {
                 };
                 let form = ModelForm::of(architecture, precision, stored)?;
                 Ok(match (weights, form) {
-                    (UnreadWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
+                    (UnreadWeights::Packed(packed), _) => ReadyWeights::packed(architecture, &packed),
                     (UnreadWeights::Dense(file), ModelForm::Engine(precision)) => {
-                        Ready::Engine(file.engine(architecture, precision)?, None)
+                        ReadyWeights::Engine(file.engine(architecture, precision)?, None)
                     }
                     (UnreadWeights::Dense(file), ModelForm::Model) => {
-                        Ready::Model(checkpoint::build(architecture, file.parameters()?))
+                        ReadyWeights::Model(checkpoint::build(architecture, file.parameters()?))
                     }
                 })
             })?;
@@ -189,18 +189,18 @@ impl Pipeline {
             LoadedWeights::Packed(packed) => packed.precision(),
         };
         let form = ModelForm::of(architecture, precision, stored)?;
-        let ready = match (loaded.weights, form) {
-            (LoadedWeights::Packed(packed), _) => Ready::packed(architecture, &packed),
+        let weights = match (loaded.weights, form) {
+            (LoadedWeights::Packed(packed), _) => ReadyWeights::packed(architecture, &packed),
             (LoadedWeights::Dense(weights), ModelForm::Engine(precision)) => {
                 let engine = Engine::new(architecture, &mut Dense::new(precision, weights));
-                Ready::Engine(engine, None)
+                ReadyWeights::Engine(engine, None)
             }
             (LoadedWeights::Dense(weights), ModelForm::Model) => {
-                Ready::Model(checkpoint::build(architecture, weights))
+                ReadyWeights::Model(checkpoint::build(architecture, weights))
             }
         };
         Ok(Self::assemble(LoadedModel {
-            weights: ready,
+            weights,
             config: loaded.config,
             tokenizers: loaded.tokenizers,
             architecture: loaded.architecture,
@@ -209,30 +209,19 @@ impl Pipeline {
         }))
     }
 
-    fn assemble(loaded: LoadedModel<Ready>) -> Self {
+    fn assemble(loaded: LoadedModel<ReadyWeights>) -> Self {
         let LoadedModel { config, tokenizers, architecture, weights, shortlist, .. } = loaded;
         let (model, engine, file) = match weights {
-            Ready::Engine(engine, file) => {
+            ReadyWeights::Engine(engine, file) => {
                 let cache = config.decode.cache_precision;
                 let engine = AnyEngine::Cpu(engine.with_cache(cache));
                 (OnceLock::new(), engine.into(), file)
             }
-            Ready::Model(model) => (model.into(), OnceLock::new(), None),
+            ReadyWeights::Model(model) => (model.into(), OnceLock::new(), None),
         };
         let decodes = decodes(&architecture);
-        let pipeline = Self {
-            config,
-            tokenizers,
-            architecture,
-            model: Arc::new(model),
-            engine: Arc::new(engine),
-            file,
-            partners: Vec::new(),
-            translated: Arc::default(),
-            reads_letters: OnceLock::new(),
-            continuations: OnceLock::new(),
-            targets: OnceLock::new(),
-        };
+        let (model, engine) = (Arc::new(model), Arc::new(engine));
+        let pipeline = Self { file, ..Self::new(config, tokenizers, architecture, model, engine) };
         match shortlist {
             Some(_) if decodes => pipeline.with_shortlist(shortlist),
             _ => pipeline,
@@ -242,12 +231,24 @@ impl Pipeline {
     /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose
     /// weights it shares until it decodes.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
+        let architecture = model.architecture().clone();
+        Self::new(config, tokenizers, architecture, Arc::new(model.into()), Arc::default())
+    }
+
+    /// A pipeline without partners, in which one of `model` and `engine` exists.
+    fn new(
+        config: Config,
+        tokenizers: Tokenizers,
+        architecture: Architecture,
+        model: Arc<OnceLock<Model>>,
+        engine: Arc<OnceLock<AnyEngine>>,
+    ) -> Self {
         Self {
             config,
             tokenizers,
-            architecture: model.architecture().clone(),
-            model: Arc::new(model.into()),
-            engine: Arc::default(),
+            architecture,
+            model,
+            engine,
             file: None,
             partners: Vec::new(),
             translated: Arc::default(),
@@ -346,18 +347,12 @@ impl Pipeline {
     /// [`Error::Usage`] for a language that the model does not have.
     pub fn in_languages(&self, languages: &Languages) -> Result<Self> {
         let partners = self.partners.iter().map(|partner| partner.in_languages(languages));
+        let (config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
+        let (model, engine) = (Arc::clone(&self.model), Arc::clone(&self.engine));
         let shared = Self {
-            config: self.config.clone(),
-            tokenizers: self.tokenizers.clone(),
-            architecture: self.architecture.clone(),
-            model: Arc::clone(&self.model),
-            engine: Arc::clone(&self.engine),
             file: self.file.clone(),
             partners: partners.collect::<Result<_>>()?,
-            translated: Arc::default(),
-            reads_letters: OnceLock::new(),
-            continuations: OnceLock::new(),
-            targets: OnceLock::new(),
+            ..Self::new(config, tokenizers, self.architecture.clone(), model, engine)
         };
         shared.with_languages(languages)
     }
@@ -480,17 +475,9 @@ impl Pipeline {
         if found == task {
             return Ok(());
         }
-        let command = match found {
-            Task::Translate => "translate",
-            Task::Generate => "generate",
-            Task::Fill => "fill",
-            Task::Tag => "tag",
-            Task::Classify => "classify",
-            Task::Embed => "embed",
-        };
         Err(Error::usage(
             format!("the model is for another task: it {}", found.verb()),
-            format!("use it with `attentive {command}`"),
+            format!("use it with `attentive {}`", found.name()),
         ))
     }
 }

@@ -5,7 +5,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_data::is_control;
 
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A text to continue, encoded for the model. Created by [`Pipeline::prompt`] and

@@ -8,7 +8,7 @@ use attentive_kernels::threads::Threads;
 
 use super::Warning;
 use super::requirements::{ConstraintReader, ParsedConstraints, Requirements};
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 
 /// A line to translate and the constraints on its translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub struct Request {
     /// The line.
     pub src: String,
     /// The constraints on the translation. Lines may share them: they are read once for all of these lines.
-    pub demands: Arc<TranslationConstraints>,
+    pub constraints: Arc<TranslationConstraints>,
     /// The position of the sentence, if it is not on the line that follows the previous request's.
-    pub place: Option<SentencePosition>,
+    pub position: Option<SentencePosition>,
 }
 
 /// The position of a sentence. Warnings name its line, and its random numbers depend on both numbers.
@@ -97,28 +97,28 @@ impl Prefix {
 pub(super) struct PreparedRequest {
     pub(super) source: TokenizedLine,
     pub(super) required: Arc<Requirements>,
-    pub(super) place: SentencePosition,
+    pub(super) position: SentencePosition,
 }
 
 impl PreparedRequest {
-    /// A job without constraints for line number `line`.
+    /// A request without constraints for line number `line`.
     pub(super) fn of_line(line: usize, source: TokenizedLine) -> Self {
-        let place = SentencePosition { line, sentence: 0 };
-        Self::at(place, source)
+        let position = SentencePosition { line, sentence: 0 };
+        Self::at(position, source)
     }
 
-    fn at(place: SentencePosition, source: TokenizedLine) -> Self {
-        Self { source, required: Arc::default(), place }
+    fn at(position: SentencePosition, source: TokenizedLine) -> Self {
+        Self { source, required: Arc::default(), position }
     }
 }
 
-/// The jobs of `requests`, the first of which is on line `first_line`. Constraints that several of them share
+/// Prepares `requests`, the first of which is on line `first_line`. Constraints that several of them share
 /// are read once.
 ///
 /// # Errors
 /// [`Error::Data`](attentive_base::Error::Data) for constraints that no translation can meet, naming the
 /// first line that has them.
-pub(super) fn jobs(
+pub(super) fn prepare_all(
     reader: &ConstraintReader<'_>,
     first_line: usize,
     requests: &[Request],
@@ -126,10 +126,10 @@ pub(super) fn jobs(
     let mut numbers: HashMap<*const TranslationConstraints, usize> = HashMap::new();
     let mut distinct: Vec<&TranslationConstraints> = Vec::new();
     let mut of_requests = Vec::with_capacity(requests.len());
-    for Request { demands, .. } in requests {
-        let known = numbers.entry(Arc::as_ptr(demands));
+    for Request { constraints, .. } in requests {
+        let known = numbers.entry(Arc::as_ptr(constraints));
         let number = *known.or_insert_with(|| {
-            distinct.push(demands);
+            distinct.push(constraints);
             distinct.len() - 1
         });
         of_requests.push(number);
@@ -137,36 +137,36 @@ pub(super) fn jobs(
     let threads = Threads::current();
     let read = threads.map(distinct, |one| reader.read(one));
     let numbered = (first_line..).zip(requests.iter().zip(of_requests));
-    let jobs = threads.map(numbered, |(line, (request, number))| {
-        let place = request.place.unwrap_or(SentencePosition { line, sentence: 0 });
-        job(reader, place, request, &read[number])
+    let prepared = threads.map(numbered, |(line, (request, number))| {
+        let position = request.position.unwrap_or(SentencePosition { line, sentence: 0 });
+        prepare(reader, position, request, &read[number])
     });
-    jobs.into_iter().collect()
+    prepared.into_iter().collect()
 }
 
-/// The job of the request at `place`, whose constraints are `read`.
-fn job(
+/// Prepares the request at `position`, whose constraints are `read`.
+fn prepare(
     reader: &ConstraintReader<'_>,
-    place: SentencePosition,
+    position: SentencePosition,
     request: &Request,
     read: &ParsedConstraints,
 ) -> Result<PreparedRequest> {
-    let line = place.line;
+    let line = position.line;
     let source = TokenizedLine::read(&request.src, reader.pipeline)?.on_line(line);
-    let mut job = PreparedRequest::at(place, source);
+    let mut prepared = PreparedRequest::at(position, source);
     let Some(required) = read else {
-        return Ok(job);
+        return Ok(prepared);
     };
-    let mut warn = |warning: Warning| job.source.warnings.push(warning.on_line(line));
-    if job.source.ids.is_empty() {
-        warn(Warning::of_ignored_demands("blank"));
-        return Ok(job);
+    let mut warn = |warning: Warning| prepared.source.warnings.push(warning.on_line(line));
+    if prepared.source.ids.is_empty() {
+        warn(Warning::of_ignored_constraints("blank"));
+        return Ok(prepared);
     }
     let required = required.as_ref().map_err(|wrong| wrong.on_line(line))?;
     required.warnings.iter().cloned().for_each(&mut warn);
-    let fitting = reader.within_room(job.source.ids.len(), required);
+    let fitting = reader.within_room(prepared.source.ids.len(), required);
     let (required, warning) = fitting.map_err(|wrong| wrong.on_line(line))?;
     warning.into_iter().for_each(&mut warn);
-    job.required = required;
-    Ok(job)
+    prepared.required = required;
+    Ok(prepared)
 }

@@ -11,7 +11,7 @@ use attentive_decode::{Phrase, SearchOptions};
 use attentive_text::{Tokenizer, is_in_word};
 
 use super::request::{Prefix, TranslationConstraints};
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The constraints on the translations of lines, as tokens.
@@ -71,22 +71,25 @@ impl<'a> ConstraintReader<'a> {
         Self { pipeline, contract, search, never: contract.never.iter().copied().collect() }
     }
 
-    /// Reads `demands` as tokens.
-    pub(super) fn read(&self, demands: &TranslationConstraints) -> ParsedConstraints {
-        (!demands.is_blank()).then(|| self.requirements(demands).map(Arc::new))
+    /// Reads `constraints` as tokens.
+    pub(super) fn read(&self, constraints: &TranslationConstraints) -> ParsedConstraints {
+        (!constraints.is_blank()).then(|| self.requirements(constraints).map(Arc::new))
     }
 
-    fn requirements(&self, demands: &TranslationConstraints) -> Result<Requirements, ImpossibleConstraint> {
+    fn requirements(
+        &self,
+        constraints: &TranslationConstraints,
+    ) -> Result<Requirements, ImpossibleConstraint> {
         let mut controls = 0;
         let mut required = Requirements {
-            prefix: match &demands.prefix {
+            prefix: match &constraints.prefix {
                 Prefix::Text(text) => self.tokens("prefix", text, &mut controls)?,
                 Prefix::Tokens(tokens) => self.exactly(tokens)?,
             },
             ..Requirements::default()
         };
         let mut known = HashSet::new();
-        for phrase in &demands.phrases {
+        for phrase in &constraints.phrases {
             let phrase = phrase.trim();
             match self.tokens("phrase", phrase, &mut controls) {
                 Ok(tokens) if !tokens.is_empty() && known.insert(tokens.clone()) => {
@@ -229,8 +232,8 @@ impl Pipeline {
 
 /// `text`, or the beginning of a long one, for messages.
 pub(super) fn shortened(text: &str) -> String {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARS: usize = 200;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

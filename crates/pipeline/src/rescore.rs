@@ -9,7 +9,7 @@ use attentive_model::model::Model;
 use attentive_model::nn::Pass;
 
 use super::batches::batches;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// The probability of a given translation.

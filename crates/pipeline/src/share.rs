@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::profile::{self, ProfileSection, Start};
+use attentive_model::profile::{self, ProfileSection, Start};
 
 /// The results of `work` for `items`, in their order. `work` is called once by each of `workers` threads, of
 /// which this is one, with the items that it takes, and returns their results in that order. Kernels that it

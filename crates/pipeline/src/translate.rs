@@ -10,13 +10,13 @@ use attentive_decode::{
     Capacity, Hypothesis, SearchContext, SearchOptions, SourceSentence, Strategy, search,
 };
 use attentive_kernels::threads::Threads;
-use attentive_model::engine::profile::{self, ProfileSection};
+use attentive_model::profile::{self, ProfileSection};
 
 use super::batches::SEARCH_POSITIONS;
-use super::request::{PreparedRequest, Request, jobs};
+use super::request::{PreparedRequest, Request, prepare_all};
 use super::requirements::{ConstraintReader, Requirements, shortened};
 use super::share::share;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::translation::{Candidate, Translation};
 use super::{Pipeline, Warning};
 
@@ -29,6 +29,18 @@ pub struct TranslateOptions {
     pub batch_size: usize,
 }
 
+impl TranslateOptions {
+    /// Returns the options of the search for requests with constraints; see [`SearchOptions::guided`].
+    pub fn guided(self) -> Self {
+        Self { search: SearchOptions { guided: true, ..self.search }, ..self }
+    }
+
+    /// Returns the options of a search that computes scores only where it needs them. Others are 0.
+    pub fn unscored(self) -> Self {
+        Self { search: self.search.unscored(), ..self }
+    }
+}
+
 impl From<&DecodeConfig> for TranslateOptions {
     /// The configured search, for one translation per line.
     fn from(config: &DecodeConfig) -> Self {
@@ -38,40 +50,26 @@ impl From<&DecodeConfig> for TranslateOptions {
 
 impl Pipeline {
     /// Returns the best translation of each line, using the configured search; see
-    /// [`Pipeline::translate_with`].
+    /// [`Pipeline::translate_lines`].
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_from`].
+    /// The errors of [`Pipeline::translate_lines_from`].
     pub fn translate<L: AsRef<str> + Sync>(&self, lines: &[L]) -> Result<Vec<String>> {
-        self.best_with(lines, &(&self.config.decode).into())
+        self.best_translations(lines, &(&self.config.decode).into())
     }
 
     /// Returns the best translation of each line. Scores are computed only where the search needs them, since
     /// they are not returned.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_from`].
-    pub fn best_with<L: AsRef<str> + Sync>(
+    /// The errors of [`Pipeline::translate_lines_from`].
+    pub fn best_translations<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<String>> {
-        let translations = self.unscored_with(lines, options)?.into_iter();
+        let translations = self.translate_lines(lines, &options.unscored())?.into_iter();
         Ok(translations.map(Translation::into_best).collect())
-    }
-
-    /// Like [`Pipeline::translate_with`], but scores are computed only where the search needs them, and are
-    /// otherwise 0.
-    ///
-    /// # Errors
-    /// The errors of [`Pipeline::translate_from`].
-    pub fn unscored_with<L: AsRef<str> + Sync>(
-        &self,
-        lines: &[L],
-        options: &TranslateOptions,
-    ) -> Result<Vec<Translation>> {
-        let search = options.search.unscored();
-        self.translate_with(lines, &TranslateOptions { search, ..*options })
     }
 
     /// Returns the `n_best` best translations of each line.
@@ -80,22 +78,22 @@ impl Pipeline {
     /// is too long for the model is translated; both cause warnings.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_from`].
-    pub fn translate_with<L: AsRef<str> + Sync>(
+    /// The errors of [`Pipeline::translate_lines_from`].
+    pub fn translate_lines<L: AsRef<str> + Sync>(
         &self,
         lines: &[L],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        self.translate_from(1, lines, options)
+        self.translate_lines_from(1, lines, options)
     }
 
-    /// Like [`Pipeline::translate_with`], for part of a longer text that starts at line `first_line`, so that
-    /// warnings name the right lines and each line has its own random numbers.
+    /// Like [`Pipeline::translate_lines`], for part of a longer text that starts at line `first_line`, so
+    /// that warnings name the right lines and each line has its own random numbers.
     ///
     /// # Errors
     /// [`Error::Usage`] for invalid options, for a model that does not translate, and for a coverage penalty
     /// with a model without attention to the source; [`Error::Data`] if its outputs are NaN or infinite.
-    pub fn translate_from<L: AsRef<str> + Sync>(
+    pub fn translate_lines_from<L: AsRef<str> + Sync>(
         &self,
         first_line: usize,
         lines: &[L],
@@ -107,16 +105,17 @@ impl Pipeline {
             TokenizedLine::read_all(first_line, lines, |line| TokenizedLine::read(line, self))
         })?;
         let numbered = (first_line..).zip(sources);
-        let jobs = numbered.map(|(line, source)| PreparedRequest::of_line(line, source));
-        self.translate_jobs(jobs.collect(), options)
+        let prepared = numbered.map(|(line, source)| PreparedRequest::of_line(line, source));
+        self.translate_prepared(prepared.collect(), options)
     }
 
-    /// Like [`Pipeline::translate_from`], for lines with constraints. If no translation within the length
-    /// limit contains all required phrases, the best unfinished one that lacks the fewest is returned, with a
-    /// warning.
+    /// Like [`Pipeline::translate_lines_from`], for lines, or sentences of lines, with constraints. They need
+    /// [guided](TranslateOptions::guided) options; without constraints, those are a choice. If no translation
+    /// within the length limit contains all required phrases, the best unfinished one that lacks the fewest
+    /// is returned, with a warning.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_from`]; [`Error::Data`] for a prefix or phrases that no
+    /// The errors of [`Pipeline::translate_lines_from`]; [`Error::Data`] for a prefix or phrases that no
     /// translation can contain, before anything is translated; [`Error::Usage`] for phrases when translations
     /// are sampled.
     pub fn translate_requests(
@@ -125,49 +124,34 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        let search = SearchOptions { guided: true, ..options.search };
-        self.translate_sentences(first_line, requests, &TranslateOptions { search, ..*options })
-    }
-
-    /// Like [`Pipeline::translate_requests`], for requests that are sentences of lines. Uses the search of
-    /// [`Pipeline::translate_from`] unless [`SearchOptions::guided`] is set.
-    ///
-    /// # Errors
-    /// The errors of [`Pipeline::translate_requests`].
-    pub fn translate_sentences(
-        &self,
-        first_line: usize,
-        requests: &[Request],
-        options: &TranslateOptions,
-    ) -> Result<Vec<Translation>> {
         check_batch_size(options)?;
-        let jobs = self.jobs(first_line, requests, &options.search)?;
-        self.translate_jobs(jobs, options)
+        let prepared = self.prepare(first_line, requests, &options.search)?;
+        self.translate_prepared(prepared, options)
     }
 
     /// Returns true if the model can read all of `text` at once.
     pub fn fits(&self, text: &str) -> bool {
         /// No text has this many bytes per token, so longer ones are known not to fit without being read.
-        const LONGEST: usize = 64;
+        const MAX_BYTES_PER_TOKEN: usize = 64;
         let tokenizer = self.tokenizers.src();
         let frame = tokenizer.special().n_frame();
         let room = self.max_src_len().saturating_sub(frame);
-        let short = text.len() <= LONGEST.saturating_mul(room);
+        let short = text.len() <= MAX_BYTES_PER_TOKEN.saturating_mul(room);
         short && tokenizer.encode(text).is_ok_and(|ids| ids.len() <= room)
     }
 
-    /// The jobs of `requests`, the first of which is on line `first_line`.
+    /// Prepares `requests` for the search, the first of which is on line `first_line`.
     ///
     /// # Errors
     /// The errors of [`Pipeline::translate_requests`].
-    pub(super) fn jobs(
+    pub(super) fn prepare(
         &self,
         first_line: usize,
         requests: &[Request],
         search: &SearchOptions,
     ) -> Result<Vec<PreparedRequest>> {
         self.check(search)?;
-        let has_phrases = |one: &Request| !one.demands.phrases.is_empty();
+        let has_phrases = |one: &Request| !one.constraints.phrases.is_empty();
         if search.strategy.samples() && requests.iter().any(has_phrases) {
             return Err(Error::usage(
                 "sampled translations cannot be made to contain phrases",
@@ -176,7 +160,7 @@ impl Pipeline {
         }
         let contract = self.contract()?;
         let reader = ConstraintReader::new(self, &contract, search);
-        profile::time(ProfileSection::Tokenization, || jobs(&reader, first_line, requests))
+        profile::time(ProfileSection::Tokenization, || prepare_all(&reader, first_line, requests))
     }
 
     /// Refuses options that this model does not support.
@@ -189,19 +173,19 @@ impl Pipeline {
         Ok(())
     }
 
-    fn translate_jobs(
+    fn translate_prepared(
         &self,
-        jobs: Vec<PreparedRequest>,
+        prepared: Vec<PreparedRequest>,
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
-        let order = longest_first(jobs.iter().map(|job| job.source.ids.len()));
+        let order = longest_first(prepared.iter().map(|request| request.source.ids.len()));
         let sentence = |line: usize| {
-            let PreparedRequest { source, required, place } = &jobs[line];
+            let PreparedRequest { source, required, position } = &prepared[line];
             SourceSentence {
                 src: source.ids.clone(),
                 prefix: required.prefix.clone(),
                 constraints: required.constraints.clone(),
-                stream: place.stream(),
+                stream: position.stream(),
             }
         };
         let results = self.search(order.iter().map(|&line| sentence(line)), options)?;
@@ -209,27 +193,27 @@ impl Pipeline {
         profile::count(|counts| {
             counts.sentences += order.len();
             // Without `</s>`.
-            let lens = order.iter().map(|&line| jobs[line].source.ids.len() - 1);
+            let lens = order.iter().map(|&line| prepared[line].source.ids.len() - 1);
             counts.src_tokens += lens.sum::<usize>();
             let n_best = options.search.strategy.n_best();
             let given = results.iter().flat_map(|found| found.iter().take(n_best));
             let tokens = given.map(|one| one.tokens.len());
             counts.tgt_tokens += tokens.sum::<usize>();
         });
-        let mut found: Vec<Option<Vec<Hypothesis>>> = vec![None; jobs.len()];
+        let mut found: Vec<Option<Vec<Hypothesis>>> = vec![None; prepared.len()];
         for (line, hypotheses) in order.into_iter().zip(results) {
             found[line] = Some(hypotheses);
         }
-        let read = |(job, hypotheses): (PreparedRequest, Option<Vec<Hypothesis>>)| match hypotheses {
+        let read = |(request, hypotheses): (PreparedRequest, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => {
-                let line = job.place.line;
-                let translation = self.translation(job, found, &options.search)?;
+                let line = request.position.line;
+                let translation = self.translation(request, found, &options.search)?;
                 Ok(told_of_fewer(translation, options.search.strategy.n_best(), line))
             }
-            None => Ok(Translation::blank(job.source)),
+            None => Ok(Translation::blank(request.source)),
         };
         profile::time(ProfileSection::Detokenization, || {
-            let lines = Threads::current().map(jobs.into_iter().zip(found), read);
+            let lines = Threads::current().map(prepared.into_iter().zip(found), read);
             lines.into_iter().collect()
         })
     }
@@ -240,11 +224,11 @@ impl Pipeline {
     /// [`Error::Data`] if it found none.
     pub(super) fn translation(
         &self,
-        job: PreparedRequest,
+        request: PreparedRequest,
         found: Vec<Hypothesis>,
         options: &SearchOptions,
     ) -> Result<Translation> {
-        let PreparedRequest { source, required, place } = job;
+        let PreparedRequest { source, required, position } = request;
         let unmet = found.first().map_or(&[][..], |best| &best.unmet);
         let lacking = unmet.iter().map(|&number| lacks(&required.phrases[number]));
         let unk = self.tokenizers.tgt().special().unk;
@@ -252,7 +236,7 @@ impl Pipeline {
         let unwritten = best.iter().filter(|&&id| id == unk).count();
         let of_best = lacking.chain(Warning::of_unwritten(unwritten));
         let mut warnings = source.warnings;
-        warnings.extend(of_best.map(|warning| warning.on_line(place.line)));
+        warnings.extend(of_best.map(|warning| warning.on_line(position.line)));
         let hypotheses = self.candidates(found, &required, options)?;
         if hypotheses.is_empty() {
             let effect = "the model gives no probability to any next token";
@@ -270,11 +254,11 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Vec<Hypothesis>>> {
         /// A beam so many times as wide has hardly any other text.
-        const WIDEST: usize = 16;
+        const MAX_WIDENING: usize = 16;
         let Strategy::Beam { width, n_best, early_stopping } = options.search.strategy else {
             return Ok(results);
         };
-        let most = MAX_BEAM_WIDTH.min(width * WIDEST);
+        let most = MAX_BEAM_WIDTH.min(width * MAX_WIDENING);
         let (mut width, mut short) = (width, (0..results.len()).collect::<Vec<usize>>());
         loop {
             short = self.with_fewer_texts(short, &results, n_best)?;
@@ -326,7 +310,8 @@ impl Pipeline {
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
-        let with = SearchContext { contract: &contract, options: options.search.all_candidates(), capacity };
+        let context =
+            SearchContext { contract: &contract, options: options.search.all_candidates(), capacity };
         let count = |_: &Vec<Hypothesis>| {
             self.translated.fetch_add(1, Ordering::Relaxed);
         };
@@ -334,8 +319,8 @@ impl Pipeline {
         let found = self.computing(|| {
             Ok(share(sentences, workers, |sentences| {
                 interrupt.during(|| match self.ensemble() {
-                    None => search(self.stepper(), sentences, with).inspect(count).collect(),
-                    Some(ensemble) => search(&ensemble, sentences, with).inspect(count).collect(),
+                    None => search(self.stepper(), sentences, context).inspect(count).collect(),
+                    Some(ensemble) => search(&ensemble, sentences, context).inspect(count).collect(),
                 })
             }))
         })?;
@@ -400,8 +385,8 @@ fn lacks(phrase: &str) -> Warning {
 /// each, the threads share the work of one search instead.
 pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> usize {
     /// Smaller batches would make the matrix products of each search too small.
-    const FEWEST: usize = 8;
-    let workers = threads.min(batch_size / FEWEST);
+    const MIN_BATCH: usize = 8;
+    let workers = threads.min(batch_size / MIN_BATCH);
     if sentences < workers { 1 } else { workers.max(1) }
 }
 

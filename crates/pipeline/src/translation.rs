@@ -6,7 +6,7 @@ use attentive_base::batch::TokenId;
 use attentive_decode::Hypothesis;
 
 use super::Warning;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]

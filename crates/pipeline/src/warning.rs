@@ -86,7 +86,7 @@ impl Warning {
     }
 
     /// Creates a warning that a line with constraints has nothing to translate; `what` describes the line.
-    pub fn of_ignored_demands(what: &str) -> Self {
+    pub fn of_ignored_constraints(what: &str) -> Self {
         Self::new(format!("{what}, so its prefix and phrases were ignored"))
     }
 

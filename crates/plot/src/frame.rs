@@ -19,7 +19,7 @@ const Y_TICK: f64 = 36.0;
 /// Space on the right for half of the last tick label.
 const RIGHT: f64 = 14.0;
 /// Maximum width of a name; longer ones are shortened.
-const MOST_NAME: f64 = 130.0;
+const MAX_NAME_WIDTH: f64 = 130.0;
 
 /// The position of row 0, or of the least value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn widest(ticks: &[Tick]) -> f64 {
 
 fn shortened(mut ticks: Vec<Tick>) -> Vec<Tick> {
     for tick in &mut ticks {
-        tick.label = text::shorten(&tick.label, text::SIZE, MOST_NAME);
+        tick.label = text::shorten(&tick.label, text::SIZE, MAX_NAME_WIDTH);
     }
     ticks
 }

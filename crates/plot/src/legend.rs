@@ -13,7 +13,7 @@ const SPACE: f64 = 20.0;
 /// Height of a line of entries.
 const LINE: f64 = 19.0;
 /// Maximum width of a name; longer ones are shortened.
-const MOST_NAME: f64 = 420.0;
+const MAX_NAME_WIDTH: f64 = 420.0;
 
 /// The named series of a figure, without duplicates.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Legend {
     pub(super) fn of<'a>(series: impl Iterator<Item = &'a Series>) -> Self {
         let mut entries: Vec<(String, Look)> = Vec::new();
         for Series { name, look, .. } in series.filter(|series| !series.name.is_empty()) {
-            let entry = (text::shorten(name, text::SIZE, MOST_NAME), *look);
+            let entry = (text::shorten(name, text::SIZE, MAX_NAME_WIDTH), *look);
             if !entries.contains(&entry) {
                 entries.push(entry);
             }

@@ -11,16 +11,16 @@ use attentive_model::engine::Precision;
 use serde::Deserialize;
 use toml::Table;
 
-use super::hosts;
-use super::language::{Language, TranslationDirection};
-use super::limits::Limits;
+use crate::http::hosts;
+use crate::language::{Language, TranslationDirection};
+use crate::limits::Limits;
 use attentive_base::plain::plain;
 
 /// The maximum size of a configuration file, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// The maximum number of threads of a model, unless the machine has more CPUs.
-const MOST_THREADS: usize = 64;
+const MAX_THREADS: usize = 64;
 
 /// The default address of a server.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
@@ -110,7 +110,7 @@ impl ServeConfig {
     /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or
     /// too long.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = regular_file::read_text(path, MOST_BYTES)?;
+        let text = regular_file::read_text(path, MAX_CONFIG_BYTES)?;
         toml::from_str::<Table>(&text).map_err(|error| Error::Toml {
             path: path.into(),
             problem: format!("line {}: {}", line(&text, &error), error.message()),
@@ -138,7 +138,7 @@ impl ServeConfig {
             }
         }
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let most = cpus.max(MOST_THREADS);
+        let most = cpus.max(MAX_THREADS);
         if !(1..=most).contains(&self.threads) {
             return Err(Error::usage(
                 format!("the number of threads for each model is {}", self.threads),
@@ -152,14 +152,14 @@ impl ServeConfig {
 
 /// Checks a name, since names appear in URLs and as labels of metrics.
 fn check_name(name: &str) -> Result<()> {
-    const LONGEST: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if (1..=LONGEST).contains(&name.len()) && name.bytes().all(usable) {
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(usable) {
         return Ok(());
     }
     Err(Error::usage(
         format!("`{name}` cannot be the name of a model"),
-        format!("use up to {LONGEST} letters, digits, `-`, `_` and `.`"),
+        format!("use up to {MAX_NAME_BYTES} letters, digits, `-`, `_` and `.`"),
     ))
 }
 

@@ -57,13 +57,13 @@ impl FromStr for Language {
     type Err = Error;
 
     fn from_str(code: &str) -> Result<Self> {
-        const LONGEST: usize = 16;
+        const MAX_CODE_BYTES: usize = 16;
         let code = code.to_ascii_lowercase().replace('_', "-");
         let mut parts = code.split('-');
         let is_base =
             |base: &str| (2..=3).contains(&base.len()) && base.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric());
-        if code.len() <= LONGEST && parts.next().is_some_and(is_base) && parts.all(is_part) {
+        if code.len() <= MAX_CODE_BYTES && parts.next().is_some_and(is_base) && parts.all(is_part) {
             return Ok(Self(code));
         }
         Err(Error::usage("this is not a language code", "use the two letters of ISO 639-1, as in `en`"))

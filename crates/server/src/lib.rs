@@ -1,44 +1,23 @@
 //! Models over HTTP: the server behind `attentive serve`.
 //!
-//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions and embeddings), and has its
-//! own API for everything that the models can do. `/openapi.json` describes all of them.
+//! One process answers clients of LibreTranslate, DeepL and OpenAI (completions, chat and embeddings), and
+//! has its own API for everything that the models can do. `/openapi.json` describes all of them.
 //!
 //! All resources are bounded ([`Limits`]): a request that exceeds a limit is refused immediately, with an
 //! error in the format of its API. Sentences of all clients are decoded together, and clients take turns (see
 //! [`attentive_pipeline::service`]). If a client disconnects, its jobs are canceled.
 
-mod answers;
 mod api;
-mod app;
-mod auth;
-mod body;
 mod config;
-mod desk;
-mod divided;
-mod documents;
-mod fields;
-mod glossaries;
-mod hosts;
+mod http;
 mod language;
 mod limits;
 mod log;
-mod mailbox;
 mod metrics;
-mod models;
-mod multipart;
 mod net;
-mod objects;
-mod origin;
-mod phase;
 mod problem;
-mod shares;
-mod sse;
-mod stamp;
-mod texts;
-mod upload;
-mod values;
-mod visit;
-mod wording;
+mod state;
+mod work;
 
 pub use config::{DEFAULT_ADDRESS, ServeConfig, ServedModel};
 pub use language::{Language, TranslationDirection};
@@ -63,10 +42,10 @@ use tokio::time::timeout;
 use utoipa::openapi::{Info, License};
 use utoipa_axum::router::OpenApiRouter;
 
-use self::app::{App, SharedApp};
-use self::desk::FairThreadPool;
-use self::models::Replaced;
-use self::phase::Stage;
+use self::state::app::{App, SharedApp};
+use self::state::models::Replaced;
+use self::state::phase::Stage;
+use self::work::thread_pool::FairThreadPool;
 
 /// The number of connections that may wait to be accepted, if the system allows as many.
 const BACKLOG: i32 = 4096;
@@ -152,7 +131,7 @@ impl Server {
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("server")
-            .max_blocking_threads(FairThreadPool::places() + PARSERS)
+            .max_blocking_threads(FairThreadPool::default_permits() + PARSERS)
             .enable_io()
             .enable_time()
             .build()
@@ -314,7 +293,7 @@ fn router(app: &SharedApp) -> Router {
         Some("Models that translate, generate, fill, tag, classify and embed text.".to_owned());
     let mut description = serde_json::to_value(&description).unwrap_or_default();
     unwrap_lines(&mut description);
-    fields::merge_parts(&mut description);
+    http::fields::merge_parts(&mut description);
     let description = description.to_string();
     let headers = [(hyper::header::CONTENT_TYPE, "application/json")];
     let describe = move || async move { (headers, description.clone()) };
@@ -325,5 +304,5 @@ fn router(app: &SharedApp) -> Router {
         .method_not_allowed_fallback(api::operation::no_method)
         .fallback(api::operation::no_path)
         .with_state(Arc::clone(app))
-        .layer(from_fn_with_state(Arc::clone(app), visit::enter))
+        .layer(from_fn_with_state(Arc::clone(app), http::visit::enter))
 }

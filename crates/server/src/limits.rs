@@ -16,10 +16,10 @@ use serde::{Deserialize, Deserializer};
 const MANY: usize = 1_000_000;
 
 /// Any limit on tokens or characters above this is a mistake.
-const MOST_TOKENS: usize = 1_000_000_000;
+const MAX_TOKENS: usize = 1_000_000_000;
 
 /// The maximum values of the limits on the bytes of a body, and of all bodies.
-const MOST_BYTES: [usize; 2] = [
+const MAX_BODY_BYTES: [usize; 2] = [
     1 << 30,
     match 1_usize.checked_shl(36) {
         Some(most) => most,
@@ -29,10 +29,10 @@ const MOST_BYTES: [usize; 2] = [
 ];
 
 /// The maximum number of hypotheses of a thread.
-const MOST_BATCH: usize = 4096;
+const MAX_BATCH: usize = 4096;
 
 /// The maximum time: 31 years.
-const MOST_SECONDS: u64 = 1_000_000_000;
+const MAX_SECONDS: u64 = 1_000_000_000;
 
 /// The number of bytes of all bodies in RAM, unless a single one may be of a comparable size.
 const BODIES: usize = 64 << 20;
@@ -178,21 +178,21 @@ impl Limits {
     /// # Errors
     /// [`Error::Usage`] with the name of the limit.
     pub(super) fn check(&self) -> Result<()> {
-        let [body, bodies] = MOST_BYTES;
+        let [body, bodies] = MAX_BODY_BYTES;
         let [all, each] = [self.all_bodies()[0], self.share_of_connections()];
         let characters = self.all_characters()[0];
         for (name, found, most) in [
             ("queue", self.queue, MANY),
-            ("batch", self.batch, MOST_BATCH),
+            ("batch", self.batch, MAX_BATCH),
             ("body", self.body, body),
             ("bodies", all, bodies),
-            ("characters", self.characters, MOST_TOKENS),
-            ("in_progress", characters, 4 * MOST_TOKENS),
+            ("characters", self.characters, MAX_TOKENS),
+            ("in_progress", characters, 4 * MAX_TOKENS),
             ("texts", self.most_texts(), MANY),
-            ("tokens", self.tokens, MOST_TOKENS),
+            ("tokens", self.tokens, MAX_TOKENS),
             ("phrases", self.phrases, MANY),
             ("stop", self.stop, MANY),
-            ("new_tokens", self.new_tokens, MOST_TOKENS),
+            ("new_tokens", self.new_tokens, MAX_TOKENS),
             ("alternatives", self.alternatives, MAX_BEAM_WIDTH),
             ("beam_width", self.beam_width, MAX_BEAM_WIDTH),
             ("connections", self.connections, MANY),
@@ -207,7 +207,7 @@ impl Limits {
             ("stall_timeout", self.stall_timeout, INSTANT, POSITIVE_TIMES),
             ("drain_timeout", self.drain_timeout, Duration::ZERO, TIMES),
         ] {
-            let fits = (least..=Duration::from_secs(MOST_SECONDS)).contains(&found);
+            let fits = (least..=Duration::from_secs(MAX_SECONDS)).contains(&found);
             require(fits, name, times, &found.as_secs_f64())?;
         }
         let expected = "at least `body`, or the largest bodies are always refused";
@@ -244,9 +244,9 @@ const INSTANT: Duration = Duration::from_nanos(1);
 const TIMES: &str = "a number of seconds from 0 to 1000000000";
 const POSITIVE_TIMES: &str = "a positive number of seconds, 1000000000 at most";
 
-/// The time of so many seconds; `None` for a number that is negative, above [`MOST_SECONDS`] or NaN.
+/// The time of so many seconds; `None` for a number that is negative, above [`MAX_SECONDS`] or NaN.
 fn time_of(seconds: f64) -> Option<Duration> {
-    let is_time = (0.0..=MOST_SECONDS as f64).contains(&seconds);
+    let is_time = (0.0..=MAX_SECONDS as f64).contains(&seconds);
     is_time.then(|| Duration::from_secs_f64(seconds))
 }
 

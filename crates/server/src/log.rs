@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The maximum number of bytes that wait to be written.
-const MOST: usize = 4 << 20;
+const MAX_WAITING_BYTES: usize = 4 << 20;
 
 /// A log whose lines are written by its own thread. A line is dropped and counted if there is no room for it,
 /// since the log is not read, or if it cannot be written, since the disk is full or the pipe is closed.
@@ -68,7 +68,7 @@ impl Log {
 impl Write for Log {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut waiting = self.0.lock();
-        if waiting.bytes + line.len() > MOST {
+        if waiting.bytes + line.len() > MAX_WAITING_BYTES {
             self.0.dropped.fetch_add(1, Relaxed);
         } else {
             waiting.bytes += line.len();
@@ -166,7 +166,7 @@ mod tests {
     fn a_writer_that_is_stuck_keeps_nobody_waiting() {
         let (tell, told) = mpsc::channel();
         let mut log = Log::to(Told(told, Arc::default())).unwrap();
-        let line = vec![b'x'; MOST / 4];
+        let line = vec![b'x'; MAX_WAITING_BYTES / 4];
         (0..20).for_each(|_| log.write_all(&line).unwrap());
         assert!(!log.flush(Duration::from_millis(1)));
         // Four lines wait, and one may be with the writer.

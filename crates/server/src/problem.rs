@@ -7,10 +7,10 @@ use attentive_pipeline::service::Refused;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 
-use super::shares::Exhausted;
-use super::wording::with_fields;
+use crate::http::wording::with_fields;
+use crate::state::shares::Exhausted;
 
-/// The reason why a request is not answered. [`super::api::Api::refuse`] turns it into the response that its
+/// The reason why a request is not answered. [`crate::api::Api::refuse`] turns it into the response that its
 /// API prescribes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -191,7 +191,7 @@ impl From<Exhausted> for Problem {
     }
 }
 
-/// Handlers return problems; [`super::visit`] turns them into responses of the API.
+/// Handlers return problems; [`crate::http::visit`] turns them into responses of the API.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();

@@ -26,7 +26,7 @@ pub(crate) struct Node {
 pub(crate) struct Step {
     /// Where the operands come from; `None` for constants.
     pub(crate) parents: Vec<Option<GradientTarget>>,
-    pub(crate) rule: BackwardFn,
+    pub(crate) backward: BackwardFn,
 }
 
 /// Computes the gradient of each operand that has a parent from the gradient of the result.
@@ -94,9 +94,9 @@ pub(crate) fn run(root: Rc<Node>, seed: Buffer, complete: &mut dyn FnMut(ParamId
     let mut uses = uses(&nodes);
     let mut gradients: HashMap<ParamId, Buffer> = HashMap::new();
     for node in nodes {
-        let Step { parents, rule } = node.step.take().expect("`reachable` checked it");
+        let Step { parents, backward } = node.step.take().expect("`reachable` checked it");
         let found = match node.gradient.take() {
-            Some(gradient) => rule(gradient),
+            Some(gradient) => backward(gradient),
             // No operation that uses the result wanted its gradient.
             None => parents.iter().map(|_| None).collect(),
         };
@@ -205,15 +205,15 @@ mod tests {
     fn frozen_parameters_and_constants_have_no_history() {
         on_each_device(|| {
             let weight = square(1);
-            assert!(apply(random(2, [4, 3]), &weight).origin.is_some());
+            assert!(apply(random(2, [4, 3]), &weight).target.is_some());
             let map = |weight| AffineMap { weight, bias: None };
             let plain = |weight| {
                 let epilogue = TapeEpilogue::plain(Float::F32);
                 linear(random(2, [4, 3]), vec![map(weight)], epilogue)
             };
-            assert!(plain(weight.constant()).origin.is_none());
+            assert!(plain(weight.constant()).target.is_none());
             weight.freeze();
-            assert!(plain(weight.value()).origin.is_none());
+            assert!(plain(weight.value()).target.is_none());
         });
     }
 

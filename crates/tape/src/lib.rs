@@ -1,7 +1,7 @@
 //! Reverse-mode differentiation over the operations of a [device](attentive_device::Device).
 //!
 //! A [`Value`] is a matrix, row after row. Operations are functions of values; each file in `ops` holds one,
-//! with its rule for the backward pass. An operation on values that depend on a trained [`Param`] is
+//! with its backward pass. An operation on values that depend on a trained [`Param`] is
 //! recorded, and [`Value::backward`] goes back through the records in reverse order.
 //!
 //! Activations are rows: `[batch · length, features]`. A matrix product over rows needs no batched weight
@@ -10,7 +10,7 @@
 #[macro_use]
 mod operands;
 mod backward;
-mod kernel;
+mod op;
 mod ops;
 mod param;
 mod profile;

@@ -23,7 +23,7 @@ struct Inner {
     name: String,
     shape: Vec<usize>,
     values: RwLock<Arc<Buffer>>,
-    pending: RwLock<Option<Arc<dyn DeferredUpdates>>>,
+    deferred: RwLock<Option<Arc<dyn DeferredUpdates>>>,
     is_trained: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ struct Inner {
 #[derive(Debug)]
 pub struct DeferredParam {
     param: Param,
-    pending: Arc<dyn DeferredUpdates>,
+    deferred: Arc<dyn DeferredUpdates>,
 }
 
 impl DeferredParam {
@@ -46,9 +46,9 @@ impl DeferredParam {
     /// # Panics
     /// If [`Param::defer`] has been called again: the parameter would never carry out these updates.
     pub fn update(&self, change: impl FnOnce(&mut Buffer)) {
-        let current = self.param.pending();
+        let current = self.param.deferred();
         assert!(
-            current.is_some_and(|current| Arc::ptr_eq(&current, &self.pending)),
+            current.is_some_and(|current| Arc::ptr_eq(&current, &self.deferred)),
             "the updates of `{}` have since been deferred by another optimizer",
             self.param.name()
         );
@@ -88,7 +88,7 @@ impl Param {
             name,
             shape,
             values: RwLock::new(Arc::new(values)),
-            pending: RwLock::default(),
+            deferred: RwLock::default(),
             is_trained: AtomicBool::new(true),
         }))
     }
@@ -120,26 +120,26 @@ impl Param {
 
     /// Returns the elements, of which those of `rows` are up to date.
     fn settled(&self, rows: RowSelection<'_>) -> Arc<Buffer> {
-        let Some(pending) = self.pending() else {
+        let Some(deferred) = self.deferred() else {
             return Arc::clone(&self.0.values.read().unwrap_or_else(PoisonError::into_inner));
         };
         let mut values = self.lock();
-        pending.settle(rows, &mut values);
+        deferred.settle(rows, &mut values);
         Arc::clone(&values)
     }
 
-    /// From now on, calls `pending` before rows are read, or changed by anything but the result. What was
+    /// From now on, calls `deferred` before rows are read, or changed by anything but the result. What was
     /// deferred before is carried out first.
-    pub fn defer(&self, pending: Arc<dyn DeferredUpdates>) -> DeferredParam {
+    pub fn defer(&self, deferred: Arc<dyn DeferredUpdates>) -> DeferredParam {
         self.update(|_| ());
-        let mut place = (self.0.pending).write().unwrap_or_else(PoisonError::into_inner);
-        *place = Some(Arc::clone(&pending));
-        DeferredParam { param: self.clone(), pending }
+        let mut current = (self.0.deferred).write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Arc::clone(&deferred));
+        DeferredParam { param: self.clone(), deferred }
     }
 
-    fn pending(&self) -> Option<Arc<dyn DeferredUpdates>> {
-        let pending = (self.0.pending).read().unwrap_or_else(PoisonError::into_inner);
-        pending.clone()
+    fn deferred(&self) -> Option<Arc<dyn DeferredUpdates>> {
+        let deferred = (self.0.deferred).read().unwrap_or_else(PoisonError::into_inner);
+        deferred.clone()
     }
 
     fn lock(&self) -> RwLockWriteGuard<'_, Arc<Buffer>> {
@@ -158,10 +158,10 @@ impl Param {
 
     /// Changes the elements: in place if nothing else refers to them.
     pub fn update(&self, change: impl FnOnce(&mut Buffer)) {
-        let pending = self.pending();
+        let deferred = self.deferred();
         let mut values = self.lock();
-        if let Some(pending) = pending {
-            pending.settle(RowSelection::All, &mut values);
+        if let Some(deferred) = deferred {
+            deferred.settle(RowSelection::All, &mut values);
         }
         change(Arc::make_mut(&mut *values));
     }
@@ -184,8 +184,8 @@ impl Param {
 
     /// Like [`Param::value`], for an operation that reads only these rows.
     pub fn value_of(&self, rows: RowSelection<'_>) -> Value {
-        let origin = self.is_trained().then_some(GradientTarget::Param(self.0.id));
-        Value::with_origin(self.settled(rows), self.area(), origin)
+        let target = self.is_trained().then_some(GradientTarget::Param(self.0.id));
+        Value::with_target(self.settled(rows), self.area(), target)
     }
 
     /// Like [`Param::value`], without gradients.
@@ -195,7 +195,7 @@ impl Param {
 
     /// Like [`Param::value_of`], without gradients.
     pub fn constant_of(&self, rows: RowSelection<'_>) -> Value {
-        Value::with_origin(self.settled(rows), self.area(), None)
+        Value::with_target(self.settled(rows), self.area(), None)
     }
 
     fn area(&self) -> [usize; 2] {

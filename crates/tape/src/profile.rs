@@ -18,15 +18,15 @@ pub struct OpTimings {
 }
 
 thread_local! {
-    static SPENT: RefCell<Option<BTreeMap<&'static str, OpTimings>>> = const { RefCell::new(None) };
+    static TIMINGS: RefCell<Option<BTreeMap<&'static str, OpTimings>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` and returns the statistics, by name, of the operations that this thread called.
 pub fn profiled<R>(work: impl FnOnce() -> R) -> (R, BTreeMap<&'static str, OpTimings>) {
-    let before = SPENT.replace(Some(BTreeMap::new()));
+    let before = TIMINGS.replace(Some(BTreeMap::new()));
     let result = work();
-    let spent = SPENT.replace(before).unwrap_or_default();
-    (result, spent)
+    let timings = TIMINGS.replace(before).unwrap_or_default();
+    (result, timings)
 }
 
 /// Times `work` and lets `add` record the time under `name`; outside of [`profiled`] it only runs `work`.
@@ -35,15 +35,15 @@ pub(super) fn timed<R>(
     add: impl FnOnce(&mut OpTimings, Duration),
     work: impl FnOnce() -> R,
 ) -> R {
-    if SPENT.with_borrow(Option::is_none) {
+    if TIMINGS.with_borrow(Option::is_none) {
         return work();
     }
     let start = Instant::now();
     let result = work();
     let elapsed = start.elapsed();
-    SPENT.with_borrow_mut(|spent| {
-        if let Some(spent) = spent {
-            add(spent.entry(name).or_default(), elapsed);
+    TIMINGS.with_borrow_mut(|timings| {
+        if let Some(timings) = timings {
+            add(timings.entry(name).or_default(), elapsed);
         }
     });
     result
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn time_is_recorded_only_while_profiling() {
         let work = || {
-            let book = |spent: &mut OpTimings, _| spent.calls += 1;
-            timed("work", book, || std::thread::sleep(Duration::from_millis(1)));
+            let record = |timings: &mut OpTimings, _| timings.calls += 1;
+            timed("work", record, || std::thread::sleep(Duration::from_millis(1)));
         };
         work();
-        let ((), spent) = profiled(|| (0..3).for_each(|_| work()));
-        assert_eq!(spent["work"].calls, 3);
+        let ((), timings) = profiled(|| (0..3).for_each(|_| work()));
+        assert_eq!(timings["work"].calls, 3);
         assert!(profiled(|| ()).1.is_empty());
     }
 }

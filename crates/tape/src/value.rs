@@ -18,7 +18,7 @@ use crate::{Buffer, backward};
 pub struct Value {
     pub(crate) data: Arc<Buffer>,
     shape: [usize; 2],
-    pub(crate) origin: Option<GradientTarget>,
+    pub(crate) target: Option<GradientTarget>,
 }
 
 /// What a gradient belongs to.
@@ -36,7 +36,7 @@ impl Value {
     /// # Panics
     /// If the number of elements does not fit the shape.
     pub fn new(values: impl Into<Buffer>, shape: [usize; 2]) -> Self {
-        Self::with_origin(Arc::new(values.into()), shape, None)
+        Self::with_target(Arc::new(values.into()), shape, None)
     }
 
     /// Zeros.
@@ -44,10 +44,10 @@ impl Value {
         Self::new(Buffer::zeros(shape[0] * shape[1]), shape)
     }
 
-    pub(crate) fn with_origin(data: Arc<Buffer>, shape: [usize; 2], origin: Option<GradientTarget>) -> Self {
+    pub(crate) fn with_target(data: Arc<Buffer>, shape: [usize; 2], target: Option<GradientTarget>) -> Self {
         let [rows, columns] = shape;
         assert_eq!(data.len(), rows * columns, "{} numbers for a shape of [{rows}, {columns}]", data.len());
-        Self { data, shape, origin }
+        Self { data, shape, target }
     }
 
     /// Returns the numbers of rows and columns.
@@ -67,7 +67,7 @@ impl Value {
 
     /// Returns the elements, row after row; they are copied if something else refers to them.
     pub fn into_vec(self) -> Vec<f32> {
-        drop(self.origin);
+        drop(self.target);
         Arc::try_unwrap(self.data).map_or_else(|shared| shared.values().into_owned(), Buffer::into_vec)
     }
 
@@ -88,7 +88,7 @@ impl Value {
     pub fn backward_watched(self, complete: &mut dyn FnMut(ParamId, &Buffer)) -> Gradients {
         let mut seed = Buffer::take(self.data.len());
         current().fill(&mut seed, 1.0);
-        match self.origin {
+        match self.target {
             Some(GradientTarget::Node(node)) => backward::run(node, seed, complete),
             Some(GradientTarget::Param(param)) => {
                 complete(param, &seed);

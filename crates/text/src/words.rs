@@ -13,11 +13,11 @@ use super::format;
 use super::tokenizer::{Tokenizer, WORD_MARK};
 
 /// The maximum length of a cached word; longer words are seldom repeated.
-const MOST_BYTES: usize = 64;
+const MAX_WORD_BYTES: usize = 64;
 /// The maximum number of words in the caches of all threads. A full cache is emptied.
-const MOST_WORDS: usize = 1 << 18;
+const MAX_CACHED_WORDS: usize = 1 << 18;
 /// The maximum number of words in one cache.
-const MOST_WORDS_EACH: usize = 1 << 16;
+const MAX_WORDS_PER_THREAD: usize = 1 << 16;
 
 /// Encodes texts as their tokenizer does, but looks up words that it has encoded before. Each thread needs
 /// its own cache, since it changes with each text.
@@ -48,7 +48,7 @@ impl WordCache {
             tokenizer: tokenizer.clone(),
             conditions: Conditions::of(tokenizer),
             words: HashMap::new(),
-            most: (MOST_WORDS / threads.max(1)).min(MOST_WORDS_EACH),
+            most: (MAX_CACHED_WORDS / threads.max(1)).min(MAX_WORDS_PER_THREAD),
             spacing: HashMap::new(),
         }
     }
@@ -69,7 +69,7 @@ impl WordCache {
             }
             let new = self.tokenizer.encode(word)?;
             ids.extend_from_slice(&new);
-            if word.len() <= MOST_BYTES {
+            if word.len() <= MAX_WORD_BYTES {
                 if self.words.len() >= self.most {
                     self.words.clear();
                 }
@@ -107,9 +107,11 @@ impl Conditions {
     /// conditions.
     fn of(tokenizer: &Tokenizer) -> Option<Self> {
         let document: Value = serde_json::from_slice(tokenizer.to_json()).ok()?;
-        let special = document["added_tokens"].as_array()?.iter();
-        let special = special.filter(|token| token["special"] == true);
-        let special: Vec<&str> = special.filter_map(|token| token["content"].as_str()).collect();
+        let added = document["added_tokens"].as_array()?.iter();
+        let special: Vec<&str> = added
+            .filter(|token| token["special"] == true)
+            .filter_map(|token| token["content"].as_str())
+            .collect();
         let splits_as = |kind, boundaries| {
             let steps = format::pre_tokenizers(kind, boundaries, &special);
             document["pre_tokenizer"]["pretokenizers"] == Value::Array(steps)
@@ -227,7 +229,7 @@ mod tests {
             TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
         let learned = learn(&config, Masks::Without, &["a dog"], &[]).unwrap();
         let mut cache = WordCache::new(learned.src(), 1);
-        for word in 0..MOST_WORDS_EACH + 10 {
+        for word in 0..MAX_WORDS_PER_THREAD + 10 {
             cache.encode(&word.to_string()).unwrap();
         }
         assert_eq!(cache.words.len(), 10);

@@ -18,7 +18,7 @@ pub(super) const VALIDATION: &str = "validation data";
 const VALIDATION_SEED: u64 = 0x5eed_0f7a_11da_7e00;
 
 /// The lines of corpora in RAM ([`CorpusSource::InMemory`]), which the program gives that trains. They must
-/// have the form of the task ([`DataKind::of`]).
+/// be of the kind of the task ([`DataKind::of`]).
 #[derive(Clone, Debug, Default)]
 pub struct InMemoryCorpora {
     /// The training corpus; empty if it is not in RAM.
@@ -36,12 +36,12 @@ pub fn validation_corpus(config: &Config) -> Result<Option<Corpus>> {
     validation(config, Vec::new(), Some(&mut train), &mut Silent)
 }
 
-/// Reads the training corpus, or takes the lines `given` if it is in RAM.
-pub(super) fn training(config: &Config, given: Vec<Item>, observer: &mut dyn Observer) -> Result<Corpus> {
+/// Reads the training corpus, or takes `items` if it is in RAM.
+pub(super) fn training(config: &Config, items: Vec<Item>, observer: &mut dyn Observer) -> Result<Corpus> {
     let source = config.data.training()?;
     let (filters, seed) = (filters(config), config.seed);
     let train = match source {
-        CorpusSource::InMemory { lines } => take(config, *lines, given, TRAINING, filters, observer),
+        CorpusSource::InMemory { lines } => take(config, *lines, items, TRAINING, filters, observer),
         _ => read(config, source, TRAINING, seed, filters, observer),
     }?;
     note(observer, TRAINING, &train);
@@ -57,30 +57,30 @@ fn read(
     observer: &mut dyn Observer,
 ) -> Result<Corpus> {
     let dir = config.data.dir.as_deref();
-    let watch = &mut watch(what, observer);
-    data::read_filtered(source, DataKind::of(config), dir, seed, filters, watch)
+    let progress = &mut report_progress(what, observer);
+    data::read_filtered(source, DataKind::of(config), dir, seed, filters, progress)
 }
 
-/// Makes a corpus of the `lines` lines `given`.
+/// Makes a corpus of `items`, which must be `lines` lines.
 fn take(
     config: &Config,
     lines: usize,
-    given: Vec<Item>,
+    items: Vec<Item>,
     what: &str,
     filters: Filters,
     observer: &mut dyn Observer,
 ) -> Result<Corpus> {
-    if given.len() != lines {
+    if items.len() != lines {
         return Err(Error::Data {
             problem: format!(
                 "the {what} are {} in RAM, and the program gives {}",
                 count(lines, "line"),
-                given.len()
+                items.len()
             ),
             hint: Some("only the program that has these lines can train on them".into()),
         });
     }
-    data::read_given(DataKind::of(config), given, filters, &mut watch(what, observer))
+    data::read_in_memory(DataKind::of(config), items, filters, &mut report_progress(what, observer))
 }
 
 /// The filters that drop lines of the training corpus.
@@ -89,15 +89,15 @@ pub(super) fn filters(config: &Config) -> Filters {
 }
 
 /// Reports the progress of reading the corpus called `what` to `observer`.
-pub(super) fn watch(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progress) {
+pub(super) fn report_progress(what: &str, observer: &mut dyn Observer) -> impl FnMut(Progress) {
     move |progress| observer.on(&Event::Preparing(Preparing::Corpus { what, progress }))
 }
 
-/// Reads the validation corpus, takes the lines `given` if it is in RAM, or splits it off the end of `train`.
+/// Reads the validation corpus, takes `items` if it is in RAM, or splits it off the end of `train`.
 /// Built-in validation data contain none of the training data if these are in memory.
 pub(super) fn validation(
     config: &Config,
-    given: Vec<Item>,
+    items: Vec<Item>,
     mut train: Option<&mut Corpus>,
     observer: &mut dyn Observer,
 ) -> Result<Option<Corpus>> {
@@ -110,7 +110,7 @@ pub(super) fn validation(
     let seed = config.seed ^ VALIDATION_SEED;
     let keep_all = Filters::default();
     let mut valid = match source {
-        CorpusSource::InMemory { lines } => take(config, *lines, given, VALIDATION, keep_all, observer),
+        CorpusSource::InMemory { lines } => take(config, *lines, items, VALIDATION, keep_all, observer),
         _ => read(config, source, VALIDATION, seed, keep_all, observer),
     }?;
     if let (CorpusSource::Builtin { .. }, Some(train)) = (source, train) {

@@ -63,12 +63,12 @@ pub(super) fn inspect(config: &Config, dir: &Path, existing: Existing) -> Result
 /// Claims `dir` for this run. A run that is replaced is deleted; nothing else is.
 pub(super) fn claim(
     dir: &Path,
-    found: DirectoryContents,
+    contents: DirectoryContents,
     config: &Config,
     tokenizers: &Tokenizers,
     provenance: &Provenance,
 ) -> Result<()> {
-    if matches!(found, DirectoryContents::Replaceable) {
+    if matches!(contents, DirectoryContents::Replaceable) {
         for path in entries(dir)?.iter().filter(|path| is_ours(path)) {
             remove(path)?;
         }
@@ -77,7 +77,7 @@ pub(super) fn claim(
     checkpoint::finish_replacing(dir)?;
     atomic::remove_unfinished(dir)?;
     atomic::remove_unfinished(&dir.join(files::CHECKPOINTS))?;
-    if let DirectoryContents::Run(_) = found {
+    if let DirectoryContents::Run(_) = contents {
         // Limits, validation and search options may change between stops.
         return checkpoint::sums::replace_config(dir, config);
     }

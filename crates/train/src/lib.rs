@@ -4,28 +4,28 @@
 //! runs updates, validates, saves checkpoints and reports to an [`Observer`].
 
 mod corpora;
-mod deferred;
 pub mod device;
 mod directory;
 mod duplicates;
 mod exchange;
 mod frozen;
+mod lazy_table;
 mod learner;
 mod material;
 mod memory;
 mod metrics_log;
 mod optimizer;
+mod partial_sums;
 mod prepare;
+mod pretrained;
 mod profile;
 pub mod report;
 mod schedule;
 mod scheduled_sampling;
-mod source;
-mod span;
-mod sum;
 mod tensorboard;
 mod trainer;
 mod update;
+mod update_totals;
 mod validate;
 
 use std::path::PathBuf;
@@ -138,19 +138,19 @@ pub fn train(config: &Config, options: &RunOptions, observer: &mut dyn Observer)
     train_on(config, InMemoryCorpora::default(), options, observer)
 }
 
-/// Trains a model according to `config`, whose corpora in RAM are `given`.
+/// Trains a model according to `config`, whose corpora in RAM are `in_memory`.
 ///
 /// # Errors
 /// The errors of [`train`]; [`attentive_base::Error::Data`] if the number of given lines differs from the
 /// configuration.
 pub fn train_on(
     config: &Config,
-    given: InMemoryCorpora,
+    in_memory: InMemoryCorpora,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
     on_device(config.train.device, &options.processes, || {
-        let prepared = prepare::prepare(config, given, options, observer)?;
+        let prepared = prepare::prepare(config, in_memory, options, observer)?;
         trainer::Trainer::new(prepared, &options.interrupt, observer)?.run()
     })
 }

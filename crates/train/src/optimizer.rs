@@ -3,33 +3,33 @@
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind};
-use attentive_device::{AdamStep, BufferSliceMut, SgdStep, current};
+use attentive_device::{AdamStep, BufferSliceMut, OptimizerStep, SgdStep, current};
 use attentive_model::model::Model;
 use attentive_tape::Buffer;
 
-use super::deferred::LazyTable;
+use super::lazy_table::LazyTable;
 
 /// Elements from which the updates of a table are deferred. A smaller one is updated faster than its rows
 /// catch up. (Tests need no large table.)
-const LEAST_DEFERRED: usize = if cfg!(test) { 1 } else { 4_000_000 };
+const MIN_LAZY_ELEMENTS: usize = if cfg!(test) { 1 } else { 4_000_000 };
 
 /// An optimizer and its state for each parameter, or for a part of each.
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
     /// The state for each parameter, in the model's order.
-    memory: Vec<Memory>,
+    states: Vec<ParameterState>,
 }
 
 /// The state for a parameter.
 #[derive(Debug)]
-struct Memory {
+struct ParameterState {
     /// The elements that are updated.
     part: Range<usize>,
     /// Adam's first and second moment estimates; SGD's velocity, if any.
     slots: Vec<OptimizerSlot>,
     /// For a table whose rows are updated when they are read.
-    deferred: Option<LazyTable>,
+    lazy_table: Option<LazyTable>,
 }
 
 /// A state tensor of a parameter.
@@ -59,10 +59,10 @@ impl Optimizer {
         let mut optimizer = Self::of_parts(config, model, whole.collect());
         if matches!(config.kind, OptimizerKind::Adam | OptimizerKind::Adamw) {
             let mut tables = model.lookup_tables();
-            tables.retain(|table| table.size() >= LEAST_DEFERRED);
-            for (parameter, memory) in model.trained().zip(&mut optimizer.memory) {
+            tables.retain(|table| table.size() >= MIN_LAZY_ELEMENTS);
+            for (parameter, state) in model.trained().zip(&mut optimizer.states) {
                 let table = tables.iter().find(|table| table.id() == parameter.id());
-                memory.deferred = table.and_then(|table| LazyTable::new(table));
+                state.lazy_table = table.and_then(|table| LazyTable::new(table));
             }
         }
         optimizer
@@ -71,10 +71,10 @@ impl Optimizer {
     /// Creates a fresh optimizer for one part of each parameter of `model`.
     pub(super) fn of_parts(config: &OptimizerConfig, model: &Model, parts: Vec<Range<usize>>) -> Self {
         let names = slot_names(config);
-        let memory = model
+        let states = model
             .trained()
             .zip(parts)
-            .map(|(parameter, part)| Memory {
+            .map(|(parameter, part)| ParameterState {
                 slots: names
                     .iter()
                     .map(|slot| OptimizerSlot {
@@ -84,17 +84,17 @@ impl Optimizer {
                     })
                     .collect(),
                 part,
-                deferred: None,
+                lazy_table: None,
             })
             .collect();
-        Self { config: config.clone(), memory }
+        Self { config: config.clone(), states }
     }
 
     /// Carries out all updates that rows of tables have missed, before [`Optimizer::state`].
     pub(super) fn settle(&mut self) {
-        for memory in &mut self.memory {
-            if let (Some(deferred), [mean, square]) = (&memory.deferred, &mut *memory.slots) {
-                deferred.settle([&mut mean.values, &mut square.values]);
+        for state in &mut self.states {
+            if let (Some(table), [mean, square]) = (&state.lazy_table, &mut *state.slots) {
+                table.settle([&mut mean.values, &mut square.values]);
             }
         }
     }
@@ -105,11 +105,11 @@ impl Optimizer {
     /// # Panics
     /// If the values of a table are missing.
     pub(super) fn state(&self) -> impl Iterator<Item = &OptimizerSlot> {
-        self.memory.iter().flat_map(|memory| {
-            memory.slots.iter().inspect(|slot| {
+        self.states.iter().flat_map(|state| {
+            state.slots.iter().inspect(|slot| {
                 assert_eq!(
                     slot.values.len(),
-                    memory.part.len(),
+                    state.part.len(),
                     "`{}` is read before deferred updates are carried out",
                     slot.name
                 );
@@ -119,13 +119,13 @@ impl Optimizer {
 
     /// The names and shapes of the state tensors.
     pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
-        let slots = self.memory.iter().flat_map(|memory| &memory.slots);
+        let slots = self.states.iter().flat_map(|state| &state.slots);
         slots.map(|slot| (slot.name.clone(), slot.shape.clone())).collect()
     }
 
     /// The state tensors, to restore them.
     pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut OptimizerSlot> {
-        self.memory.iter_mut().flat_map(|memory| &mut memory.slots)
+        self.states.iter_mut().flat_map(|state| &mut state.slots)
     }
 
     /// Updates `model` by `gradients`, which are in the order of [`Model::trained`].
@@ -146,20 +146,21 @@ impl Optimizer {
         verdict: Option<&Buffer>,
         mut see: impl FnMut(&Buffer, Range<usize>),
     ) {
-        assert_eq!(gradients.len(), self.memory.len(), "one gradient per parameter");
-        let parts = gradients.iter().zip(&mut self.memory);
-        for (parameter, (gradient, memory)) in model.trained().zip(parts) {
-            let Memory { part: range, slots, deferred } = memory;
+        assert_eq!(gradients.len(), self.states.len(), "one gradient per parameter");
+        let parts = gradients.iter().zip(&mut self.states);
+        for (parameter, (gradient, state)) in model.trained().zip(parts) {
+            let ParameterState { part: range, slots, lazy_table } = state;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
-            if let (Some(deferred), [mean, square]) = (deferred, &mut **slots) {
+            if let (Some(table), [mean, square]) = (lazy_table, &mut **slots) {
                 assert!(verdict.is_none(), "the host decides on tables of its own");
                 let moments = [&mut mean.values, &mut square.values];
-                deferred.update(rates.adam(), moments, gradient);
+                table.update(rates.adam(), moments, gradient);
                 continue;
             }
             parameter.update(|values| {
                 let part = BufferSliceMut { buffer: values, range: range.clone() };
-                rates.apply(part, gradient, slots, verdict);
+                let state = slots.iter_mut().map(|slot| &mut slot.values).collect();
+                current().optimize(rates.step(), part, state, gradient, verdict);
                 see(values, range.clone());
             });
         }
@@ -195,23 +196,10 @@ impl<'a> Rates<'a> {
         Self { config, scale, decay }
     }
 
-    /// Updates a part of a parameter and the state.
-    fn apply(
-        &self,
-        part: BufferSliceMut<'_>,
-        gradient: &Buffer,
-        slots: &mut [OptimizerSlot],
-        verdict: Option<&Buffer>,
-    ) {
-        match (self.config.kind, slots) {
-            (OptimizerKind::Adam | OptimizerKind::Adamw, [mean, square]) => {
-                let moments = [&mut mean.values, &mut square.values];
-                current().adam(self.adam(), part, moments, gradient, verdict);
-            }
-            (_, slots) => {
-                let velocity = slots.first_mut().map(|slot| &mut slot.values);
-                current().sgd(self.sgd(), part, velocity, gradient, verdict);
-            }
+    fn step(&self) -> OptimizerStep {
+        match self.config.kind {
+            OptimizerKind::Adam | OptimizerKind::Adamw => OptimizerStep::Adam(self.adam()),
+            OptimizerKind::Sgd => OptimizerStep::Sgd(self.sgd()),
         }
     }
 

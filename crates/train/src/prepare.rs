@@ -22,8 +22,8 @@ use super::exchange::parameters_of_first;
 use super::frozen::Frozen;
 use super::material::{Material, RunContext, material, preparing};
 use super::memory::Subject;
+use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer};
-use super::source::PretrainedModel;
 use super::{Existing, Learner, MemoryEstimate, RunOptions, Schedule, memory};
 
 /// A prepared run.
@@ -44,7 +44,7 @@ pub(super) struct PreparedRun {
 
 /// The run directory, with its contents as found.
 struct Opened {
-    found: DirectoryContents,
+    contents: DirectoryContents,
     lock: Lock,
     beginning: Beginning,
 }
@@ -60,16 +60,16 @@ enum Beginning {
 }
 
 impl Opened {
-    /// The known facts about the run in `dir` before the training data are read.
-    fn known<'a>(&'a self, dir: &'a Path) -> RunContext<'a> {
-        let run = match &self.found {
+    /// The facts about the run in `dir` that are known before the training data are read.
+    fn context<'a>(&'a self, dir: &'a Path) -> RunContext<'a> {
+        let run = match &self.contents {
             DirectoryContents::Run(stored) => Some((dir, &**stored)),
             DirectoryContents::Nothing | DirectoryContents::Replaceable => None,
         };
         RunContext {
             run,
-            source: match &self.beginning {
-                Beginning::Model(source) => Some(source),
+            pretrained: match &self.beginning {
+                Beginning::Model(pretrained) => Some(pretrained),
                 Beginning::Nothing | Beginning::Checkpoint(_) => None,
             },
         }
@@ -86,7 +86,7 @@ impl Opened {
     /// Makes the directory that of this run.
     fn claim(self, dir: &Path, config: &Config, material: &Material) -> Result<Lock> {
         let (tokenizers, provenance) = (&material.tokenizers, &material.provenance);
-        directory::claim(dir, self.found, config, tokenizers, provenance)?;
+        directory::claim(dir, self.contents, config, tokenizers, provenance)?;
         Ok(self.lock)
     }
 
@@ -100,7 +100,9 @@ impl Opened {
     ) -> Result<Option<Vec<Parameter>>> {
         match &self.beginning {
             Beginning::Nothing => Ok(None),
-            Beginning::Model(source) => first_weights(config, source, architecture, observer).map(Some),
+            Beginning::Model(pretrained) => {
+                first_weights(config, pretrained, architecture, observer).map(Some)
+            }
             Beginning::Checkpoint(step) => {
                 let weights = Run::new(dir).weights(*step)?;
                 let shapes = checkpoint::shapes(architecture);
@@ -113,23 +115,22 @@ impl Opened {
 /// Reads, learns and checks everything; changes the run directory only once nothing else can fail.
 pub(super) fn prepare(
     config: &Config,
-    given: InMemoryCorpora,
+    in_memory: InMemoryCorpora,
     options: &RunOptions,
     observer: &mut dyn Observer,
 ) -> Result<PreparedRun> {
     let (dir, processes) = (options.out.as_path(), &options.processes);
     processes.agree("the configuration was checked", check(config, processes))?;
-    let warnings = duplicates::warnings(&config.data);
     let of_device = current().hardware().and_then(|hardware| hardware.warning());
-    let warnings = warnings.into_iter().chain(of_device);
-    for warning in Schedule::warnings(config).into_iter().chain(warnings) {
+    let of_data = duplicates::warnings(&config.data);
+    for warning in Schedule::warnings(config).into_iter().chain(of_data).chain(of_device) {
         observer.on(&Event::Warning(&warning));
     }
     let opened = processes.is_first().then(|| open(config, options, observer)).transpose();
     let opened = processes.agree("the run directory was opened", opened)?;
-    let known = opened.as_ref().map(|opened| opened.known(dir));
-    let known = known.unwrap_or_default();
-    let material = preparing(&options.interrupt, || material(config, known, given, processes, observer))?;
+    let context = opened.as_ref().map(|opened| opened.context(dir)).unwrap_or_default();
+    let material =
+        preparing(&options.interrupt, || material(config, context, in_memory, processes, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
@@ -210,9 +211,9 @@ fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
             format!("the model can be exported as {kind}")
         }
         [Err(_), Err(_)] => {
-            let form = ExportFormat::Hf;
-            let problem = form.obstacle(config, tokenizers).unwrap_or_default();
-            format!("the model cannot be exported for `{}`: {problem}", form.tool())
+            let format = ExportFormat::Hf;
+            let problem = format.obstacle(config, tokenizers).unwrap_or_default();
+            format!("the model cannot be exported for `{}`: {problem}", format.tool())
         }
     }
 }
@@ -272,11 +273,11 @@ fn config_of_first(program: &str, config: &Config, processes: &Processes) -> Res
 fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> Result<Opened> {
     let dir = options.out.as_path();
     let lock = directory::lock(dir)?;
-    let found = directory::inspect(config, dir, options.existing)?;
-    if matches!(found, DirectoryContents::Nothing) && options.existing == Existing::Resume {
+    let contents = directory::inspect(config, dir, options.existing)?;
+    if matches!(contents, DirectoryContents::Nothing) && options.existing == Existing::Resume {
         observer.on(&Event::Note(&format!("nothing to resume in `{}`: starting a new run", dir.display())));
     }
-    let resume_at = match found {
+    let resume_at = match contents {
         DirectoryContents::Run(_) => last_checkpoint(dir, observer)?,
         DirectoryContents::Nothing | DirectoryContents::Replaceable => None,
     };
@@ -285,28 +286,28 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
         (None, Some(from)) => Beginning::Model(Box::new(PretrainedModel::open(from, config)?)),
         (None, None) => Beginning::Nothing,
     };
-    Ok(Opened { found, lock, beginning })
+    Ok(Opened { contents, lock, beginning })
 }
 
 /// The update of the checkpoint to resume from, if there is one.
 fn last_checkpoint(dir: &Path, observer: &mut dyn Observer) -> Result<Option<u64>> {
-    let Some(start) = Run::new(dir).start()? else {
+    let Some(point) = Run::new(dir).resume_point()? else {
         return if dir.join(files::WEIGHTS).exists() { Err(no_checkpoint(dir)) } else { Ok(None) };
     };
-    if let Some(warning) = &start.warning {
+    if let Some(warning) = &point.warning {
         observer.on(&Event::Warning(warning));
     }
-    Ok(Some(start.step))
+    Ok(Some(point.step))
 }
 
-/// The weights of `source`. Reports those that are newly initialized.
+/// The weights of `pretrained`. Reports those that are newly initialized.
 pub(super) fn first_weights(
     config: &Config,
-    source: &PretrainedModel,
+    pretrained: &PretrainedModel,
     architecture: &Architecture,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Parameter>> {
-    let (weights, new) = source.weights(config, architecture)?;
+    let (weights, new) = pretrained.weights(config, architecture)?;
     if !new.is_empty() {
         observer.on(&Event::Note(&format!(
             "initialized at random, since the base model has no weights of this name and shape: {}",

@@ -15,9 +15,9 @@ use super::corpora::InMemoryCorpora;
 use super::frozen::Frozen;
 use super::material::{RunContext, material, preparing};
 use super::prepare::{check_memory, first_weights, fresh_model};
+use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, StepReport};
-use super::source::PretrainedModel;
-use super::span::UpdateTotals;
+use super::update_totals::UpdateTotals;
 use super::{Learner, Plateau, Schedule, UpdateObserver, UpdatePhase, memory, on_device};
 
 /// The time and memory of several updates.
@@ -76,17 +76,17 @@ fn profile_here(
     }
     let alone = Processes::alone();
     let from = config.model.from.as_deref();
-    let source = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
-    let known = RunContext { run: None, source: source.as_ref() };
+    let pretrained = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
+    let context = RunContext { run: None, pretrained: pretrained.as_ref() };
     let material =
-        preparing(interrupt, || material(config, known, InMemoryCorpora::default(), &alone, observer))?;
+        preparing(interrupt, || material(config, context, InMemoryCorpora::default(), &alone, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
-    let model = match &source {
+    let model = match &pretrained {
         None => fresh_model(config, &architecture),
-        Some(source) => {
-            let weights = first_weights(config, source, &architecture, observer)?;
+        Some(pretrained) => {
+            let weights = first_weights(config, pretrained, &architecture, observer)?;
             checkpoint::build(&architecture, weights)
         }
     };
@@ -125,13 +125,13 @@ impl Subject<'_> {
         let epoch = self.feed.position().epoch;
         let learning_rate = self.schedule.learning_rate(step, &Plateau::default());
         let (n_batches, share) = (self.learner.n_batches(), self.learner.share());
-        let batches = profile.part(UpdatePhase::Data, || self.feed.next_batches(n_batches, share))?;
+        let batches = profile.phase(UpdatePhase::Data, || self.feed.next_batches(n_batches, share))?;
         let update = self.learner.learn(step, learning_rate, &batches, profile);
         let update = update.map_err(Error::NotFinite)?;
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;
-        let span = UpdateTotals::of(&update, begin.elapsed());
-        let report = StepReport::new(step, epoch, learning_rate, &span);
+        let totals = UpdateTotals::of(&update, begin.elapsed());
+        let report = StepReport::new(step, epoch, learning_rate, &totals);
         self.observer.on(&Event::Step { report: &report, logged: None });
         match self.interrupt.requested() {
             Some(signal) => Err(Error::Interrupted { signal, saved: "a profile saves nothing".into() }),
@@ -141,10 +141,10 @@ impl Subject<'_> {
 }
 
 impl UpdateObserver for TrainingProfile {
-    fn part<R>(&mut self, part: UpdatePhase, work: impl FnOnce() -> R) -> R {
+    fn phase<R>(&mut self, phase: UpdatePhase, work: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = work();
-        *match part {
+        *match phase {
             UpdatePhase::Data => &mut self.data,
             UpdatePhase::Forward => &mut self.forward,
             UpdatePhase::Backward => &mut self.backward,

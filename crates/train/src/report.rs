@@ -7,7 +7,7 @@ use attentive_data::Progress;
 use attentive_metrics::{Score, perplexity};
 use serde::Serialize;
 
-use super::span::UpdateTotals;
+use super::update_totals::UpdateTotals;
 
 /// Observes a training run.
 pub trait Observer {
@@ -132,21 +132,21 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// Creates the report on the updates of `span`, the last of which was update `step`.
-    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, span: &UpdateTotals) -> Self {
-        let per_token = |sum: f64| sum / span.n_tokens.max(1) as f64;
+    /// Creates the report on the updates of `totals`, the last of which was update `step`.
+    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, totals: &UpdateTotals) -> Self {
+        let per_token = |sum: f64| sum / totals.n_tokens.max(1) as f64;
         Self {
             step,
             epoch,
-            updates: span.updates,
-            loss: per_token(span.loss),
-            nll: per_token(span.nll),
-            perplexity: perplexity(span.nll, span.n_tokens),
-            accuracy: per_token(span.n_correct as f64),
+            updates: totals.updates,
+            loss: per_token(totals.loss),
+            nll: per_token(totals.nll),
+            perplexity: perplexity(totals.nll, totals.n_tokens),
+            accuracy: per_token(totals.n_correct as f64),
             learning_rate,
-            gradient_norm: span.gradient_norms / span.updates.max(1) as f64,
-            tgt_tokens: span.n_tokens,
-            tokens_per_second: span.timed_tokens as f64 / span.time.as_secs_f64(),
+            gradient_norm: totals.gradient_norms / totals.updates.max(1) as f64,
+            tgt_tokens: totals.n_tokens,
+            tokens_per_second: totals.timed_tokens as f64 / totals.time.as_secs_f64(),
         }
     }
 

@@ -6,7 +6,7 @@ use attentive_config::{Config, ScheduleConfig, ScheduleKind};
 use serde::{Deserialize, Serialize};
 
 /// The highest learning rate of `noam` below which there is a warning.
-const LEAST_NOAM: f64 = 1e-5;
+const MIN_NOAM_PEAK: f64 = 1e-5;
 
 /// The learning rate as a function of the update and, for `plateau`, of the validations so far.
 ///
@@ -95,7 +95,7 @@ impl Schedule {
     fn low_noam(config: &Config) -> Option<String> {
         let (schedule, factor) = (&config.train.schedule, config.train.optimizer.learning_rate);
         let peak = Self::of(config).learning_rate(schedule.warmup_steps.max(1), &Plateau::default());
-        (schedule.kind == ScheduleKind::Noam && peak < LEAST_NOAM).then(|| {
+        (schedule.kind == ScheduleKind::Noam && peak < MIN_NOAM_PEAK).then(|| {
             format!(
                 "the learning rate never exceeds {peak:.1e}, so the model learns next to nothing: with \
                  `train.schedule.kind` = `noam`, `train.optimizer.learning_rate` = {factor} is a factor, not \

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use attentive_base::batch::Batch;
 use attentive_base::error::NotFinite;
-use attentive_device::{VerdictCall, current};
+use attentive_device::{VerdictCall, current, verdict};
 use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::nn::Probe;
 use attentive_tape::{Buffer, LossSums, Losses, Param};
 
-use super::sum::PartialSums;
+use super::partial_sums::PartialSums;
 use super::{Learner, UpdateScale};
 
 /// A phase of an update.
@@ -27,8 +27,8 @@ pub enum UpdatePhase {
 
 /// Observes the phases of an update.
 pub trait UpdateObserver {
-    /// Runs `work`, which is the phase `part` of an update.
-    fn part<R>(&mut self, part: UpdatePhase, work: impl FnOnce() -> R) -> R;
+    /// Runs `work`, which is `phase` of an update.
+    fn phase<R>(&mut self, phase: UpdatePhase, work: impl FnOnce() -> R) -> R;
 }
 
 /// An observer that does nothing.
@@ -36,7 +36,7 @@ pub trait UpdateObserver {
 pub struct NoUpdateObserver;
 
 impl UpdateObserver for NoUpdateObserver {
-    fn part<R>(&mut self, _part: UpdatePhase, work: impl FnOnce() -> R) -> R {
+    fn phase<R>(&mut self, _phase: UpdatePhase, work: impl FnOnce() -> R) -> R {
         work()
     }
 }
@@ -62,7 +62,7 @@ enum Outcome {
     Known(Update),
     /// The host reads it from these buffers once the device has computed them.
     Later {
-        /// Of each micro-batch.
+        /// The losses of each micro-batch.
         losses: Vec<Losses>,
         /// The sums of squares of the gradients' chunks.
         squares: Buffer,
@@ -73,15 +73,15 @@ enum Outcome {
 /// The results of several updates.
 #[derive(Debug)]
 pub struct FinishedUpdates {
-    /// Of those before the first with a NaN or infinite loss or gradient.
+    /// The results of the updates before the first one with a NaN or infinite loss or gradient.
     pub updates: Vec<Update>,
-    /// The damage of that one. The model is as it was before, also if other updates were started after it.
+    /// Describes that first one. The model is as it was before it, even if others were started after it.
     pub damage: Option<Box<NotFinite>>,
 }
 
 /// What forward and backward passes give.
 struct Computed {
-    /// Of each micro-batch of this process.
+    /// The losses of each micro-batch of this process.
     losses: Vec<Losses>,
     /// The sum of the losses `[1]`, on a device that computes later.
     loss: Option<Buffer>,
@@ -105,10 +105,10 @@ impl Learner {
         step: u64,
         learning_rate: f64,
         batches: &[Batch],
-        watch: &mut impl UpdateObserver,
+        observer: &mut impl UpdateObserver,
     ) -> Result<Update, Box<NotFinite>> {
-        let started = self.start(step, learning_rate, batches, watch)?;
-        watch.part(UpdatePhase::Optimizer, || {
+        let started = self.start(step, learning_rate, batches, observer)?;
+        observer.phase(UpdatePhase::Optimizer, || {
             let FinishedUpdates { updates, damage } = self.finish(&[(&started, batches)]);
             damage.map_or_else(|| Ok(updates[0]), Err)
         })
@@ -127,15 +127,15 @@ impl Learner {
         step: u64,
         learning_rate: f64,
         batches: &[Batch],
-        watch: &mut impl UpdateObserver,
+        observer: &mut impl UpdateObserver,
     ) -> Result<Started, Box<NotFinite>> {
-        let computed = self.compute(step, batches, watch);
+        let computed = self.compute(step, batches, observer);
         let outcome = if self.waits() {
             let sums = self.checked(step, batches, &computed.losses)?;
             let change = || self.change_now(step, learning_rate, batches, &computed, sums);
-            Outcome::Known(watch.part(UpdatePhase::Optimizer, change)?)
+            Outcome::Known(observer.phase(UpdatePhase::Optimizer, change)?)
         } else {
-            watch.part(UpdatePhase::Optimizer, || self.change_later(step, learning_rate, computed))
+            observer.phase(UpdatePhase::Optimizer, || self.change_later(step, learning_rate, computed))
         };
         Ok(Started { step, outcome })
     }
@@ -148,12 +148,11 @@ impl Learner {
     /// Returns the results of the updates since the last call, in their order, each with its micro-batches.
     /// The host waits for the device once.
     pub fn finish(&mut self, started: &[(&Started, &[Batch])]) -> FinishedUpdates {
-        let all = started.iter().flat_map(|(started, _)| started.buffers());
-        let all = Vec::from_iter(all);
-        let mut found = if all.is_empty() { Vec::new() } else { current().download_all(&all) }.into_iter();
+        let all: Vec<&Buffer> = started.iter().flat_map(|(started, _)| started.buffers()).collect();
+        let mut values = if all.is_empty() { Vec::new() } else { current().download_all(&all) }.into_iter();
         let mut updates = Vec::with_capacity(started.len());
         for (started, batches) in started {
-            match self.result(started, &mut found) {
+            match self.result(started, &mut values) {
                 Some(update) => updates.push(update),
                 None => {
                     let damage = Some(self.damage(started.step, batches));
@@ -165,15 +164,14 @@ impl Learner {
     }
 
     /// The result of an update, given the elements of its buffers; `None` if it is damaged.
-    fn result(&self, started: &Started, found: &mut impl Iterator<Item = Vec<f32>>) -> Option<Update> {
+    fn result(&self, started: &Started, values: &mut impl Iterator<Item = Vec<f32>>) -> Option<Update> {
         let losses = match &started.outcome {
             Outcome::Known(update) => return Some(*update),
             Outcome::Later { losses, .. } => losses,
         };
-        let sums: Vec<LossSums> = losses.iter().map(|losses| losses.finished(found)).collect();
-        let sums = in_order(&sums, 0).total();
-        let sums = sums.expect("at least one micro-batch");
-        let mut next = || found.next().expect("what was asked for");
+        let each: Vec<LossSums> = losses.iter().map(|losses| losses.finished(values)).collect();
+        let sums = in_order(&each, 0).total().expect("at least one micro-batch");
+        let mut next = || values.next().expect("what was asked for");
         let (squares, verdict) = (next(), next());
         let mut squares = squares.into_iter().map(f64::from);
         let of = |parameter: &Param| {
@@ -181,7 +179,7 @@ impl Learner {
             squares.by_ref().take(chunks).collect()
         };
         let squares: Vec<Vec<f64>> = self.model().trained().map(of).collect();
-        let is_damaged = verdict[1] != 0.0 || !sums.loss.is_finite();
+        let is_damaged = verdict::is_damaged(&verdict) || !sums.loss.is_finite();
         (!is_damaged).then(|| Update { sums, gradient_norm: self.norm(&squares) / n_tokens(sums.n_tokens) })
     }
 
@@ -196,15 +194,15 @@ impl Learner {
     }
 
     /// The losses and gradients of all micro-batches.
-    fn compute(&self, step: u64, batches: &[Batch], watch: &mut impl UpdateObserver) -> Computed {
+    fn compute(&self, step: u64, batches: &[Batch], observer: &mut impl UpdateObserver) -> Computed {
         let share = self.share();
         assert_eq!(batches.len(), share.len(), "one batch per micro-batch");
         let (mut losses, mut gradients) = (Vec::new(), PartialSums::default());
         let mut total = current().computes_later().then(|| Buffer::zeros(1));
-        let mut forward = |place: usize, watch: &mut _| {
+        let mut forward = |place: usize, observer: &mut _| {
             let batch = &batches[place - share.start];
             let number = self.number(step, place);
-            let loss = UpdateObserver::part(watch, UpdatePhase::Forward, || self.loss(batch, number));
+            let loss = UpdateObserver::phase(observer, UpdatePhase::Forward, || self.loss(batch, number));
             losses.push(loss.losses.clone());
             if let Some(total) = &mut total {
                 current().add(total, loss.loss.buffer());
@@ -213,12 +211,12 @@ impl Learner {
         };
         let last = share.end - 1;
         for place in share.start..last {
-            let loss = forward(place, watch);
+            let loss = forward(place, observer);
             let backward = || self.gradients(loss);
-            gradients.push(place as u64, watch.part(UpdatePhase::Backward, backward));
+            gradients.push(place as u64, observer.phase(UpdatePhase::Backward, backward));
         }
-        let loss = forward(last, watch);
-        let gradients = watch.part(UpdatePhase::Backward, || {
+        let loss = forward(last, observer);
+        let gradients = observer.phase(UpdatePhase::Backward, || {
             self.exchange.sum(gradients, |complete| self.watched_gradients(loss, complete))
         });
         Computed { losses, loss: total, gradients }
@@ -268,7 +266,7 @@ impl Learner {
                 let squares = Vec::from_iter(squares).into();
                 let verdict = self.judge(n_tokens, loss, &squares, None);
                 // Their sum may be infinite in `f32` alone, and then nothing is changed.
-                if current().download(&verdict)[1] != 0.0 {
+                if verdict::is_damaged(&current().download(&verdict)) {
                     return Err(self.damaged_gradient(step, sums, gradients, batches));
                 }
                 (1.0, Some(verdict))

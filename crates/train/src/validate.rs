@@ -110,6 +110,6 @@ fn translate(
         search: SearchOptions { strategy: Strategy::GREEDY, ..SearchOptions::from(&config.decode) },
         batch_size: config.decode.batch_size,
     };
-    let translations = pipeline.translate_with(lines, &options)?;
+    let translations = pipeline.translate_lines(lines, &options)?;
     Ok(translations.into_iter().map(|translation| translation.into_best()).collect())
 }

@@ -263,9 +263,9 @@ pub(super) fn text_as_file(error: &Error, text: &Path) -> Error {
 /// `text` as an argument in a shell, unless it is long.
 fn quoted(text: &str) -> String {
     /// A longer text hides the command around it.
-    const LONGEST: usize = 60;
+    const MAX_CHARS: usize = 60;
     match text.chars().count() {
-        0..=LONGEST => format!("'{}'", text.replace('\'', r"'\''")),
+        0..=MAX_CHARS => format!("'{}'", text.replace('\'', r"'\''")),
         _ => "'…'".into(),
     }
 }

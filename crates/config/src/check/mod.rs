@@ -79,10 +79,10 @@ fn data(data: &DataConfig) -> Result<()> {
 fn symbols(config: &Config) -> Result<()> {
     const KEY: &str = "tokenizer.symbols";
     let symbols = &config.tokenizer.symbols;
-    for (place, symbol) in symbols.iter().enumerate() {
+    for (index, symbol) in symbols.iter().enumerate() {
         let is_word = !symbol.is_empty() && !symbol.contains(char::is_whitespace);
         require(is_word, KEY, "tokens without blanks", format!("{symbol:?}"))?;
-        let is_new = !symbols[..place].contains(symbol);
+        let is_new = !symbols[..index].contains(symbol);
         require(is_new, KEY, "each token once", format!("`{symbol}` twice"))?;
         let is_free = !["<pad>", "<unk>", "<s>", "</s>", "<mask>"].contains(&symbol.as_str());
         require(is_free, KEY, "tokens that every vocabulary does not have anyway", format!("`{symbol}`"))?;

@@ -99,8 +99,8 @@ fn heads(model: &ModelConfig) -> Result<()> {
     for (key, n_heads) in heads_of_stacks(model) {
         if model.d_head.is_none() && !d_model.is_multiple_of(n_heads) {
             /// More heads than any model has.
-            const MOST: usize = 4096;
-            let nearest = (1..=d_model.min(MOST))
+            const MAX_HEADS: usize = 4096;
+            let nearest = (1..=d_model.min(MAX_HEADS))
                 .filter(|n| d_model.is_multiple_of(*n))
                 .min_by_key(|n| n.abs_diff(n_heads));
             let expected = format!("a divisor of `model.d_model` = {d_model}");

@@ -7,7 +7,7 @@ use crate::{
     BestBy, Config, OptimizerConfig, OptimizerKind, ScheduleKind, Task, TrainConfig, TrainPrecision,
 };
 
-/// Refuses values out of range, and values that contradict each other.
+/// Refuses values that contradict each other.
 pub(super) fn check(train: &TrainConfig) -> Result<()> {
     let (kept, averaged) = (train.keep_last, train.average_last);
     let expected = format!("at least `train.average_last` = {averaged}, the checkpoints to average");

@@ -56,8 +56,8 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
         if !users.contains(&family) {
             return Some(users::reason(&users));
         }
-        let rule = rules(key).find(|(_, applies, _)| applies(config));
-        rule.map(|(.., reason)| (*reason).to_owned())
+        let rule = rules(key).find(|rule| (rule.is_lacking)(config));
+        rule.map(|rule| rule.reason.to_owned())
     };
     let keys = KEYS.iter().filter(|key| key.kind != KeyType::Section);
     keys.filter_map(|key| Some((key.path.as_str(), reason(&key.path)?))).collect()
@@ -65,121 +65,142 @@ fn unused(config: &Config) -> Vec<(&'static str, String)> {
 
 /// The reasons for which `key` may have no effect in families that use it.
 pub(crate) fn reasons(key: &str) -> impl Iterator<Item = &'static str> {
-    rules(key).map(|(.., reason)| *reason)
+    rules(key).map(|rule| rule.reason)
 }
 
 fn rules(key: &str) -> impl Iterator<Item = &'static KeyRule> {
     let needs = fact(schema::of(key), "x-needs").split_whitespace();
-    needs.map(|name| RULES.iter().find(|(known, ..)| *known == name).expect("a rule has this name"))
+    needs.map(|name| RULES.iter().find(|rule| rule.name == name).expect("a rule has this name"))
 }
 
-/// What keys may need (`x-needs`), whether a configuration lacks it, and how that is said.
-pub(crate) type KeyRule = (&'static str, fn(&Config) -> bool, &'static str);
+/// Something without which keys have no effect.
+pub(crate) struct KeyRule {
+    /// The name by which keys refer to it (`x-needs`).
+    pub(crate) name: &'static str,
+    /// Whether a configuration lacks it.
+    is_lacking: fn(&Config) -> bool,
+    /// Why keys that need it have no effect then, for messages.
+    reason: &'static str,
+}
 
-/// What decides, besides the family, whether keys have an effect.
+/// Everything without which keys have no effect, besides the families that use them.
 pub(crate) const RULES: &[KeyRule] = &[
-    ("transformer", |config| !config.model.has(StackKind::Transformer), "the model has no Transformer stack"),
-    (
-        "transformer_or_embedding_norm",
-        |config| !config.model.has(StackKind::Transformer) && !config.model.embedding_norm,
-        "the model has no Transformer stack",
-    ),
-    ("multi_head_attention", |config| !config.model.attends(), "the model has no multi-head attention"),
-    (
-        "positions_in_self_attention",
-        |config| {
-            let positions = config.model.positions;
-            let is_relative = positions.are_relative() || positions == Positions::Rotary;
-            is_relative && !config.model.self_attends()
-        },
-        "`model.positions` is `rotary` or `relative`, which need self-attention, and the model has none",
-    ),
-    (
-        "relative_positions",
-        |config| !config.model.positions.are_relative() || !config.model.self_attends(),
-        "`model.positions` is not `relative`",
-    ),
-    (
-        "rotary_positions",
-        |config| config.model.positions != Positions::Rotary || !config.model.self_attends(),
-        "`model.positions` is not `rotary`",
-    ),
-    (
-        "llama3",
-        |config| config.model.rotary_scaling.kind != RotaryScalingKind::Llama3,
-        "`model.rotary_scaling.kind` is not `llama3`",
-    ),
-    (
-        "learned_positions",
-        |config| !config.model.positions.are_learned(),
-        "`model.positions` is not `learned`",
-    ),
-    (
-        "transformers",
-        |config| config.model.has(StackKind::Recurrent),
-        "encoder and decoder are not both Transformer stacks",
-    ),
-    (
-        "transformer_decoder",
-        |config| decoder_is(config, StackKind::Recurrent),
-        "the model has no Transformer decoder",
-    ),
-    ("recurrent", |config| !config.model.has(StackKind::Recurrent), "the model has no recurrent stack"),
-    (
-        "recurrent_encoder",
-        |config| {
+    KeyRule {
+        name: "transformer",
+        is_lacking: |config| !config.model.has(StackKind::Transformer),
+        reason: "the model has no Transformer stack",
+    },
+    KeyRule {
+        name: "transformer_or_embedding_norm",
+        is_lacking: |config| !config.model.has(StackKind::Transformer) && !config.model.embedding_norm,
+        reason: "the model has no Transformer stack",
+    },
+    KeyRule {
+        name: "multi_head_attention",
+        is_lacking: |config| !config.model.attends(),
+        reason: "the model has no multi-head attention",
+    },
+    KeyRule {
+        name: "positions_in_self_attention",
+        is_lacking: |config| config.model.positions.are_in_self_attention() && !config.model.self_attends(),
+        reason: "`model.positions` is `rotary` or `relative`, which need self-attention, and the model has \
+                 none",
+    },
+    KeyRule {
+        name: "relative_positions",
+        is_lacking: |config| !config.model.positions.are_relative() || !config.model.self_attends(),
+        reason: "`model.positions` is not `relative`",
+    },
+    KeyRule {
+        name: "rotary_positions",
+        is_lacking: |config| config.model.positions != Positions::Rotary || !config.model.self_attends(),
+        reason: "`model.positions` is not `rotary`",
+    },
+    KeyRule {
+        name: "llama3",
+        is_lacking: |config| config.model.rotary_scaling.kind != RotaryScalingKind::Llama3,
+        reason: "`model.rotary_scaling.kind` is not `llama3`",
+    },
+    KeyRule {
+        name: "learned_positions",
+        is_lacking: |config| !config.model.positions.are_learned(),
+        reason: "`model.positions` is not `learned`",
+    },
+    KeyRule {
+        name: "both_transformers",
+        is_lacking: |config| config.model.has(StackKind::Recurrent),
+        reason: "encoder and decoder are not both Transformer stacks",
+    },
+    KeyRule {
+        name: "transformer_decoder",
+        is_lacking: |config| decoder_is(config, StackKind::Recurrent),
+        reason: "the model has no Transformer decoder",
+    },
+    KeyRule {
+        name: "recurrent",
+        is_lacking: |config| !config.model.has(StackKind::Recurrent),
+        reason: "the model has no recurrent stack",
+    },
+    KeyRule {
+        name: "recurrent_encoder",
+        is_lacking: |config| {
             let encoder = config.model.family.encoder();
             encoder.is_some_and(|encoder| encoder.stack == StackKind::Transformer)
         },
-        "the model has no recurrent encoder",
-    ),
-    (
-        "recurrent_decoder",
-        |config| decoder_is(config, StackKind::Transformer),
-        "the model has no recurrent decoder",
-    ),
-    (
-        "source_tokens",
-        |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
-        "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that it \
-         labels",
-    ),
-    ("tokens", |config| config.model.family.d_input().is_some(), "the model reads vectors"),
-    (
-        "start_token",
-        |config| config.data.units == Units::Stream,
-        "`data.units` is `stream`, and windows of a stream have no start token",
-    ),
-    (
-        "lines",
-        |config| config.data.units == Units::Stream,
-        "`data.units` is `stream`, and a stream is not divided into lines",
-    ),
-    (
-        "given_vocabulary",
-        |config| config.model.from.is_none() && config.tokenizer.from.is_none(),
-        "the vocabulary is learned, and only vocabularies that are given have other special tokens",
-    ),
-    (
-        "imported_vocabulary",
-        |config| config.model.from.is_none(),
-        "`model.from` is not set, and only imported vocabularies have such tokens",
-    ),
-    (
-        "learned_vocabulary",
-        |config| config.tokenizer.from.is_some(),
-        "`tokenizer.from` names a tokenizer that is taken as it is",
-    ),
-    (
-        "subwords",
-        |config| matches!(config.tokenizer.kind, TokenizerKind::Word | TokenizerKind::Char),
-        "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within such limits",
-    ),
-    (
-        "adam",
-        |config| config.train.optimizer.kind == OptimizerKind::Sgd,
-        "`train.optimizer.kind` is `sgd`, and SGD has no such value",
-    ),
+        reason: "the model has no recurrent encoder",
+    },
+    KeyRule {
+        name: "recurrent_decoder",
+        is_lacking: |config| decoder_is(config, StackKind::Transformer),
+        reason: "the model has no recurrent decoder",
+    },
+    KeyRule {
+        name: "source_tokens",
+        is_lacking: |config| matches!(config.model.family, FamilyConfig::Tagger { word_pieces, .. } if !word_pieces),
+        reason: "the model is a tagger without `model.word_pieces`, which reads nothing but the tokens that \
+                 it labels",
+    },
+    KeyRule {
+        name: "tokens",
+        is_lacking: |config| config.model.family.d_input().is_some(),
+        reason: "the model reads vectors",
+    },
+    KeyRule {
+        name: "start_token",
+        is_lacking: |config| config.data.units == Units::Stream,
+        reason: "`data.units` is `stream`, and windows of a stream have no start token",
+    },
+    KeyRule {
+        name: "lines",
+        is_lacking: |config| config.data.units == Units::Stream,
+        reason: "`data.units` is `stream`, and a stream is not divided into lines",
+    },
+    KeyRule {
+        name: "given_vocabulary",
+        is_lacking: |config| config.model.from.is_none() && config.tokenizer.from.is_none(),
+        reason: "the vocabulary is learned, and only vocabularies that are given have other special tokens",
+    },
+    KeyRule {
+        name: "imported_vocabulary",
+        is_lacking: |config| config.model.from.is_none(),
+        reason: "`model.from` is not set, and only imported vocabularies have such tokens",
+    },
+    KeyRule {
+        name: "learned_vocabulary",
+        is_lacking: |config| config.tokenizer.from.is_some(),
+        reason: "`tokenizer.from` names a tokenizer that is taken as it is",
+    },
+    KeyRule {
+        name: "subwords",
+        is_lacking: |config| matches!(config.tokenizer.kind, TokenizerKind::Word | TokenizerKind::Char),
+        reason: "tokens are words or characters, and only subwords (`bpe`, `unigram`) are learned within \
+                 such limits",
+    },
+    KeyRule {
+        name: "adam",
+        is_lacking: |config| config.train.optimizer.kind == OptimizerKind::Sgd,
+        reason: "`train.optimizer.kind` is `sgd`, and SGD has no such value",
+    },
 ];
 
 /// Whether the decoder has a stack of this kind.

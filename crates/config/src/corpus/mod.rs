@@ -124,9 +124,9 @@ impl fmt::Display for Column {
 /// The codes of the languages of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanguagePair {
-    /// That of the source, such as `en`.
+    /// The code of the source language, such as `en`.
     pub source: String,
-    /// That of the target, such as `de`.
+    /// The code of the target language, such as `de`.
     pub target: String,
 }
 

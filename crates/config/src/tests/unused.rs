@@ -172,7 +172,7 @@ fn facts_at_keys_are_known() {
             }
         }
     }
-    let rules: BTreeSet<&str> = crate::check::unused::RULES.iter().map(|(name, ..)| *name).collect();
+    let rules: BTreeSet<&str> = crate::check::unused::RULES.iter().map(|rule| rule.name).collect();
     assert_eq!(needed, rules);
     assert!(!Config::json_schema().to_string().contains("x-"));
 }

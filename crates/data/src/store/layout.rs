@@ -4,8 +4,8 @@ use attentive_base::batch::TokenId;
 use attentive_base::body::Body;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::ExampleLengths;
-use crate::example::{EncoderInput, Example};
+use crate::batching::budget::ExampleLengths;
+use crate::encoding::example::{EncoderInput, Example};
 
 /// The parts of an example that are stored. The others follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::layout::ExampleLayout;
-use super::making::MOST_SHARDS;
-use crate::encoded::EncodeStats;
-use crate::examples::SHARD;
-use crate::patterns;
-use crate::stored::SourceFile;
+use super::store_writer::MAX_SHARDS;
+use crate::encoding::examples::SHARD;
+use crate::encoding::line_encoder::EncodeStats;
+use crate::reading::patterns;
+use crate::reading::source_file::SourceFile;
 
 /// Identifies the data and settings from which a corpus on disk was made. Another key means another corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ impl Manifest {
             Some((last, others)) => (last.examples, others),
             None => (0, &[][..]),
         };
-        let fits = shards.len() <= MOST_SHARDS
+        let fits = shards.len() <= MAX_SHARDS
             && others.iter().all(is_full)
             && last <= SHARD
             && others.len() * SHARD + last == n

@@ -5,9 +5,9 @@
 //! it was made from (see [`StoreKey`]), by which it is found again.
 
 mod layout;
-mod making;
 mod manifest;
 mod shard;
+mod store_writer;
 #[cfg(test)]
 mod tests;
 
@@ -17,22 +17,22 @@ use std::sync::Arc;
 use std::{fs, io};
 
 pub use layout::ExampleLayout;
-pub use making::{StoreFacts, StoreWriter};
 pub use manifest::StoreKey;
+pub use store_writer::{StoreFacts, StoreWriter};
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_text::Tokenizers;
 
-use self::making::UNFINISHED;
 use self::manifest::Manifest;
 use self::shard::Shard;
-use super::budget::ExampleLengths;
-use super::encoded::EncodeStats;
-use super::example::Example;
-use super::examples::SHARD;
-use super::stored::SourceFile;
+use self::store_writer::UNFINISHED;
+use crate::batching::budget::ExampleLengths;
+use crate::encoding::example::Example;
+use crate::encoding::examples::SHARD;
+use crate::encoding::line_encoder::EncodeStats;
+use crate::reading::source_file::SourceFile;
 
 const MANIFEST: &str = "corpus.json";
 

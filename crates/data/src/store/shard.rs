@@ -17,8 +17,8 @@ use attentive_kernels::mapped::{IfLost, Mapped};
 
 use super::layout::{ExampleLayout, Width};
 use super::manifest::ShardFacts;
-use crate::budget::ExampleLengths;
-use crate::example::Example;
+use crate::batching::budget::ExampleLengths;
+use crate::encoding::example::Example;
 
 const MAGIC: &[u8; 8] = b"attshard";
 const HEADER: usize = 16;

@@ -38,9 +38,9 @@ fn store(
     layout: ExampleLayout,
     examples: &[Example],
 ) -> Store {
-    let mut making = StoreWriter::begin(folder, key, tokenizers, layout).unwrap();
+    let mut store_writer = StoreWriter::begin(folder, key, tokenizers, layout).unwrap();
     for example in examples {
-        making.push(example, &[]).unwrap();
+        store_writer.push(example, &[]).unwrap();
     }
     let settings = StoreFacts {
         key: key.clone(),
@@ -49,7 +49,7 @@ fn store(
         n_parts: 1,
     };
     let start = tokenizers.tgt().special().start;
-    making.finish(settings).unwrap().starting_with(start)
+    store_writer.finish(settings).unwrap().starting_with(start)
 }
 
 /// Pairs of random lengths and tokens.

@@ -16,8 +16,8 @@ fn filters_drop_and_count_lines() {
     let files = Files::new(&[("tsv", tsv_file)]);
     let read = |repeated, copies| {
         let filters = Filters { repeated, copies };
-        let (form, dir) = (DataKind::Translations, files.path(""));
-        let corpus = read_filtered(&tsv(), form, Some(&dir), 0, filters, &mut unwatched).unwrap();
+        let (kind, dir) = (DataKind::Translations, files.path(""));
+        let corpus = read_filtered(&tsv(), kind, Some(&dir), 0, filters, &mut unwatched).unwrap();
         let lines: Vec<usize> = corpus.entries().iter().map(|entry| entry.line).collect();
         (lines, corpus.stats().to_string())
     };
@@ -82,11 +82,11 @@ fn long_pairs_are_dropped_when_encoded() {
     let config =
         TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
     let tokenizers = text::learn(&config, Masks::Without, &corpus.src_texts(), &corpus.tgt_texts()).unwrap();
-    let mut progress = Vec::new();
-    let mut watch = |at| progress.push(at);
+    let mut reports = Vec::new();
+    let mut progress = |at| reports.push(at);
     let (pairs, stats) =
-        encode(&corpus, LineEncoder::new(Task::Translate, &tokenizers, 4), &mut watch).unwrap();
-    assert_eq!(progress, [Progress::Encoded { done: 4, of: 4 }]);
+        encode(&corpus, LineEncoder::new(Task::Translate, &tokenizers, 4), &mut progress).unwrap();
+    assert_eq!(reports, [Progress::Encoded { done: 4, of: 4 }]);
     assert_eq!(
         stats,
         EncodeStats {

@@ -27,8 +27,8 @@ impl Files {
         self.read_as(DataKind::Translations, source)
     }
 
-    pub(super) fn read_as(&self, form: DataKind, source: CorpusSource) -> Result<Corpus> {
-        read(&source, form, Some(self.0.path()), 1, &mut unwatched)
+    pub(super) fn read_as(&self, kind: DataKind, source: CorpusSource) -> Result<Corpus> {
+        read(&source, kind, Some(self.0.path()), 1, &mut unwatched)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -100,9 +100,9 @@ fn columns_that_are_missing_are_named() {
 
 #[test]
 fn labels_and_tags_have_columns_too() {
-    let read = |content: &str, form, format, columns| {
+    let read = |content: &str, kind, format, columns| {
         let files = Files::new(&[("file", content.as_bytes())]);
-        files.read_as(form, file(format, columns)).unwrap().entries()[0].item.clone()
+        files.read_as(kind, file(format, columns)).unwrap().entries()[0].item.clone()
     };
     let labeled = Item::Labeled { text: "A film.".into(), label: "1".into() };
     let fields = Some([name("review"), name("class")]);

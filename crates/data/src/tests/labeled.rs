@@ -87,16 +87,16 @@ fn files_that_seem_to_have_a_header_are_warned_of() {
 
 #[test]
 fn files_with_columns_in_quotation_marks_are_warned_of() {
-    let warnings = |content: &str, form| {
+    let warnings = |content: &str, kind| {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), content).unwrap();
         let source = CorpusSource::file(CorpusFormat::Tsv, "file");
-        let corpus = read(&source, form, Some(dir.path()), 1, &mut unwatched).unwrap();
+        let corpus = read(&source, kind, Some(dir.path()), 1, &mut unwatched).unwrap();
         let found = corpus.warnings().iter();
         let found = found.filter(|warning| warning.contains("are in quotation marks"));
         found.count()
     };
-    for (content, form, expected) in [
+    for (content, kind, expected) in [
         ("\"good\"\t\"A fine film.\"\n\"bad\"\t\"No.\"\n", DataKind::Labeled, 1),
         ("\"good\"\tA fine film.\n\"bad\"\tNo.\n", DataKind::Labeled, 1),
         ("label\ttext\n\"good\"\tA fine film.\n", DataKind::Labeled, 1),
@@ -107,7 +107,7 @@ fn files_with_columns_in_quotation_marks_are_warned_of() {
         ("\"a b\"\t\"X Y\"\n", DataKind::TaggedTokens, 1),
         ("\" a \"\t\" X \"\n", DataKind::TaggedTokens, 0),
     ] {
-        assert_eq!(warnings(content, form), expected, "{content}");
+        assert_eq!(warnings(content, kind), expected, "{content}");
     }
 }
 

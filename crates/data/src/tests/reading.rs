@@ -148,7 +148,7 @@ fn a_corpus_has_one_form() {
     let files = Files::new(&[("src", b"a\n"), ("tgt", b"a\n"), ("text", b"a\n")]);
     let text = || CorpusSource::file(CorpusFormat::Text, "text");
     let reverse = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 3 };
-    for (form, source) in [
+    for (kind, source) in [
         (DataKind::Translations, text()),
         (DataKind::Labeled, text()),
         (DataKind::Labeled, reverse.clone()),
@@ -157,8 +157,8 @@ fn a_corpus_has_one_form() {
         (DataKind::Lines, aligned()),
         (DataKind::Stream, jsonl()),
     ] {
-        let found = files.read_as(form, source);
-        assert!(matches!(found, Err(Error::Config { .. })), "{form:?}");
+        let found = files.read_as(kind, source);
+        assert!(matches!(found, Err(Error::Config { .. })), "{kind:?}");
     }
 }
 

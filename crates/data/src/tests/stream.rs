@@ -25,7 +25,7 @@ fn a_stream_drops_only_lines_with_control_characters() {
 #[test]
 fn generated_sentences_make_one_stream() {
     let source = CorpusSource::Builtin { task: BuiltinTask::Reverse, pairs: 30 };
-    let read = |form| crate::read(&source, form, None, 1, &mut crate::unwatched).unwrap();
+    let read = |kind| crate::read(&source, kind, None, 1, &mut crate::unwatched).unwrap();
     let lines = read(DataKind::Lines);
     let mut stream = read(DataKind::Stream);
     let text = |corpus: &Corpus| corpus.stream().unwrap().to_owned();
@@ -100,11 +100,11 @@ fn a_stream_can_be_resumed_at_any_position() {
     assert!(Stream::new(ids[..17].to_vec(), 16, 3, 1).is_ok());
 }
 
-fn held_out(content: &str, form: DataKind, share: f64) -> Result<(Corpus, Corpus)> {
+fn held_out(content: &str, kind: DataKind, share: f64) -> Result<(Corpus, Corpus)> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), content).unwrap();
     let source = CorpusSource::file(CorpusFormat::Text, "file");
-    let mut train = crate::read(&source, form, Some(dir.path()), 1, &mut crate::unwatched)?;
+    let mut train = crate::read(&source, kind, Some(dir.path()), 1, &mut crate::unwatched)?;
     let held = train.hold_out(share)?;
     Ok((train, held))
 }
@@ -123,10 +123,10 @@ fn the_end_of_the_corpus_is_held_out() {
 
 #[test]
 fn neither_side_of_a_split_may_be_empty() {
-    for (form, share) in
+    for (kind, share) in
         [(DataKind::Lines, 0.1), (DataKind::Lines, 0.9), (DataKind::Stream, 0.01), (DataKind::Stream, 0.99)]
     {
-        let error = held_out("a\nb\n", form, share).unwrap_err();
+        let error = held_out("a\nb\n", kind, share).unwrap_err();
         assert!(matches!(&error, Error::Config { key, .. } if key == "data.hold_out"), "{error}");
     }
 }

@@ -10,11 +10,11 @@ use tempfile::tempdir;
 use crate::{Corpus, DataKind, Example, Item, LineEncoder, TagInput, encode, parse_vectors, read, unwatched};
 
 /// Reads a JSONL file with this content.
-fn read_jsonl(content: &str, form: DataKind) -> Result<Corpus> {
+fn read_jsonl(content: &str, kind: DataKind) -> Result<Corpus> {
     let dir = tempdir().unwrap();
     fs::write(dir.path().join("file"), content).unwrap();
     let source = CorpusSource::file(CorpusFormat::Jsonl, "file");
-    read(&source, form, Some(dir.path()), 1, &mut unwatched)
+    read(&source, kind, Some(dir.path()), 1, &mut unwatched)
 }
 
 /// Reads aligned files of `tokens` and `tags`.
@@ -23,8 +23,8 @@ fn read_aligned(tokens: &str, tags: &str) -> Result<Corpus> {
     fs::write(dir.path().join("tokens"), tokens).unwrap();
     fs::write(dir.path().join("tags"), tags).unwrap();
     let source = CorpusSource::aligned("tokens", "tags");
-    let form = DataKind::TaggedTokens;
-    read(&source, form, Some(dir.path()), 1, &mut unwatched)
+    let kind = DataKind::TaggedTokens;
+    read(&source, kind, Some(dir.path()), 1, &mut unwatched)
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -80,8 +80,8 @@ fn vectors_come_from_json() {
 #[test]
 fn malformed_lines_are_reported() {
     let good = "{\"tokens\": [\"a\"], \"tags\": [\"D\"], \"vectors\": [[1, 2]]}\n";
-    let refused = |line: &str, form: DataKind, problem: &str| {
-        let error = read_jsonl(&format!("{good}{line}\n"), form).unwrap_err();
+    let refused = |line: &str, kind: DataKind, problem: &str| {
+        let error = read_jsonl(&format!("{good}{line}\n"), kind).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("file`, line 2: ") && message.contains(problem), "{line}: {message}");
     };

@@ -1,6 +1,6 @@
 //! Tests of the search against naive implementations, on toy models.
 
-mod demands;
+mod constraints;
 mod options;
 mod toy;
 mod variations;

@@ -1,18 +1,18 @@
 //! Rehearsals: computations in which only the memory of buffers is counted.
 
-mod silent;
+mod dry_run;
 
 use std::cell::{Cell, RefCell};
 
-use self::silent::DryRunDevice;
+use self::dry_run::DryRunDevice;
 use crate::on;
-use crate::pool::{BufferPool, Limit, MOST_KEPT, Poolable, SMALLEST};
+use crate::pool::{BufferPool, Limit, MAX_KEPT, Poolable, SMALLEST};
 
-static LIMIT: Limit = Limit::new(MOST_KEPT);
+static LIMIT: Limit = Limit::new(MAX_KEPT);
 
 thread_local! {
     static IS_ON: Cell<bool> = const { Cell::new(false) };
-    static COUNT: Cell<MemoryUsage> = const { Cell::new(MemoryUsage { now: 0, most: 0 }) };
+    static USAGE: Cell<MemoryUsage> = const { Cell::new(MemoryUsage { now: 0, most: 0 }) };
     static POOL: RefCell<BufferPool<'static, CountedMemory>> = RefCell::new(BufferPool::new(&LIMIT));
 }
 
@@ -38,16 +38,16 @@ pub fn rehearse(work: impl FnOnce()) -> MemoryUsage {
         fn drop(&mut self) {
             IS_ON.set(false);
             POOL.replace(BufferPool::new(&LIMIT));
-            COUNT.take();
+            USAGE.take();
         }
     }
 
     IS_ON.set(true);
     let end = End;
     on(&DryRunDevice, work);
-    let count = COUNT.get();
+    let usage = USAGE.get();
     drop(end);
-    count
+    usage
 }
 
 /// The memory of a buffer in a rehearsal.
@@ -60,7 +60,7 @@ pub(crate) enum VirtualBuffer {
     /// A vector of its own.
     Own {
         /// What it takes until it is dropped.
-        _room: CountedMemory,
+        _memory: CountedMemory,
     },
 }
 
@@ -70,23 +70,23 @@ impl VirtualBuffer {
         if len < SMALLEST {
             Self::Small
         } else {
-            Self::Pooled(Some(POOL.with_borrow_mut(|pool| pool.room(len))))
+            Self::Pooled(Some(POOL.with_borrow_mut(|pool| pool.take(len))))
         }
     }
 
     /// As much as a vector of `len` elements.
     pub(crate) fn own(len: usize) -> Self {
-        Self::Own { _room: CountedMemory::new(len) }
+        Self::Own { _memory: CountedMemory::new(len) }
     }
 }
 
 impl Drop for VirtualBuffer {
     fn drop(&mut self) {
-        if let Self::Pooled(room) = self
-            && let Some(room) = room.take()
+        if let Self::Pooled(memory) = self
+            && let Some(memory) = memory.take()
             && IS_ON.get()
         {
-            POOL.with_borrow_mut(|pool| pool.give(room));
+            POOL.with_borrow_mut(|pool| pool.give(memory));
         }
     }
 }
@@ -97,10 +97,10 @@ pub(crate) struct CountedMemory(usize);
 
 impl Poolable for CountedMemory {
     fn new(capacity: usize) -> Self {
-        let MemoryUsage { now, most } = COUNT.get();
+        let MemoryUsage { now, most } = USAGE.get();
         let now = now + capacity;
         let most = most.max(now);
-        COUNT.set(MemoryUsage { now, most });
+        USAGE.set(MemoryUsage { now, most });
         Self(capacity)
     }
 
@@ -111,8 +111,8 @@ impl Poolable for CountedMemory {
 
 impl Drop for CountedMemory {
     fn drop(&mut self) {
-        let MemoryUsage { now, most } = COUNT.get();
+        let MemoryUsage { now, most } = USAGE.get();
         let now = now.saturating_sub(self.0);
-        COUNT.set(MemoryUsage { now, most });
+        USAGE.set(MemoryUsage { now, most });
     }
 }

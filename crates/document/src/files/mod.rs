@@ -14,6 +14,20 @@ use attentive_base::error::{Error, Result};
 
 use super::{Document, MEND, Segmentation, Split, XmlTags, html, plain, xml};
 
+use self::subtitles::SubtitleFormat;
+
+/// Reads a source whose texts are divided as told, and further where they do not fit into the model.
+type ReadFn = fn(&str, Segmentation, &dyn Fn(&str) -> bool) -> Result<Document>;
+
+/// What distinguishes a format of files.
+struct FormatFacts {
+    extensions: &'static [&'static str],
+    media_type: &'static str,
+    /// Where its texts are divided: into paragraphs where line breaks mean nothing.
+    split: Split,
+    read: ReadFn,
+}
+
 /// A format of files that can be translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
@@ -55,32 +69,40 @@ impl FileFormat {
 
     /// Returns the extensions of file names in this format, without the dot, the usual one first.
     pub fn extensions(self) -> &'static [&'static str] {
-        match self {
-            Self::Text => &["txt"],
-            Self::Html => &["html", "htm", "xhtml"],
-            Self::Xml => &["xml"],
-            Self::Xliff => &["xliff", "xlf"],
-            Self::Srt => &["srt"],
-            Self::Vtt => &["vtt"],
-            Self::Markdown => &["md", "markdown"],
-            Self::Po => &["po", "pot"],
-            Self::Json => &["json", "arb"],
-        }
+        self.facts().extensions
     }
 
     /// Returns the media type.
     pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Text => "text/plain; charset=utf-8",
-            Self::Html => "text/html; charset=utf-8",
-            Self::Xml => "application/xml",
-            Self::Xliff => "application/xliff+xml",
-            Self::Srt => "application/x-subrip",
-            Self::Vtt => "text/vtt; charset=utf-8",
-            Self::Markdown => "text/markdown; charset=utf-8",
-            Self::Po => "text/x-gettext-translation; charset=utf-8",
-            Self::Json => "application/json",
-        }
+        self.facts().media_type
+    }
+
+    /// All that distinguishes the formats.
+    fn facts(self) -> FormatFacts {
+        let (extensions, media_type, split, read): (&[_], _, _, ReadFn) = match self {
+            Self::Text => (&["txt"], "text/plain; charset=utf-8", Split::Sentences, |source, how, fits| {
+                Ok(plain::read(source, how, fits))
+            }),
+            Self::Html => {
+                (&["html", "htm", "xhtml"], "text/html; charset=utf-8", Split::Paragraphs, html::read)
+            }
+            Self::Xml => (&["xml"], "application/xml", Split::Paragraphs, read_xml),
+            Self::Xliff => (&["xliff", "xlf"], "application/xliff+xml", Split::Paragraphs, xliff::read),
+            Self::Srt => (&["srt"], "application/x-subrip", Split::Paragraphs, |source, how, fits| {
+                subtitles::read(source, SubtitleFormat::Srt, how, fits)
+            }),
+            Self::Vtt => (&["vtt"], "text/vtt; charset=utf-8", Split::Paragraphs, |source, how, fits| {
+                subtitles::read(source, SubtitleFormat::WebVtt, how, fits)
+            }),
+            Self::Markdown => {
+                (&["md", "markdown"], "text/markdown; charset=utf-8", Split::Paragraphs, markdown::read)
+            }
+            Self::Po => {
+                (&["po", "pot"], "text/x-gettext-translation; charset=utf-8", Split::Sentences, po::read)
+            }
+            Self::Json => (&["json", "arb"], "application/json", Split::Sentences, json::read),
+        };
+        FormatFacts { extensions, media_type, split, read }
     }
 
     /// Returns the format of the file `path` by its extension, in any case; `None` for files with others.
@@ -108,17 +130,6 @@ impl FileFormat {
     pub fn listed() -> String {
         let all = Self::ALL.iter().map(|format| format!("`.{}`", format.extensions()[0]));
         all.collect::<Vec<_>>().join(", ")
-    }
-
-    /// Where texts of the format are divided.
-    fn split(self) -> Split {
-        match self {
-            // Line breaks mean nothing in them.
-            Self::Html | Self::Xml | Self::Xliff | Self::Markdown | Self::Srt | Self::Vtt => {
-                Split::Paragraphs
-            }
-            Self::Text | Self::Po | Self::Json => Split::Sentences,
-        }
     }
 }
 
@@ -155,20 +166,17 @@ impl Document {
         how: impl Into<Segmentation>,
         fits: impl Fn(&str) -> bool,
     ) -> Result<Self> {
-        let how = Segmentation { split: format.split(), ..how.into() };
-        match format {
-            FileFormat::Text => Ok(plain::read(source, how, &fits)),
-            FileFormat::Html => html::read(source, how, &fits),
-            FileFormat::Xml if !source.contains('<') => Err(broken("XML", None, "it has no element")),
-            FileFormat::Xml => xml::read(source, how, &XmlTags::default(), &fits),
-            FileFormat::Xliff => xliff::read(source, how, &fits),
-            FileFormat::Srt => subtitles::read(source, subtitles::SubtitleFormat::Srt, how, &fits),
-            FileFormat::Vtt => subtitles::read(source, subtitles::SubtitleFormat::WebVtt, how, &fits),
-            FileFormat::Markdown => markdown::read(source, how, &fits),
-            FileFormat::Po => po::read(source, how, &fits),
-            FileFormat::Json => json::read(source, how, &fits),
-        }
+        let FormatFacts { split, read, .. } = format.facts();
+        read(source, Segmentation { split, ..how.into() }, &fits)
     }
+}
+
+/// Reads an XML document.
+fn read_xml(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
+    if !source.contains('<') {
+        return Err(broken("XML", None, "it has no element"));
+    }
+    xml::read(source, how, &XmlTags::default(), fits)
 }
 
 /// The error of a file that is not of its format, at this line.

@@ -23,7 +23,7 @@ pub(super) fn read(
     how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
 ) -> Result<Document> {
-    let form = match kind {
+    let format = match kind {
         SubtitleFormat::Srt => SourceFormat::Subtitle,
         SubtitleFormat::WebVtt => SourceFormat::WebVtt,
     };
@@ -37,7 +37,7 @@ pub(super) fn read(
     {
         return Err(broken("SubRip", None, "no line has times, such as 00:00:01,000 --> 00:00:02,000"));
     }
-    let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, form, fits) };
+    let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, format, fits) };
     let goes_on = texts_after(&lines);
     let (mut in_text, mut in_note, mut begun) = (false, false, false);
     for (number, &(at, line)) in lines.iter().enumerate() {
@@ -149,12 +149,12 @@ impl Reader<'_> {
 /// The tags of a line: elements, and in SubRip styles in braces.
 fn tags(line: &str, kind: SubtitleFormat) -> Vec<Range<usize>> {
     /// The maximum number of bytes of a tag.
-    const LONGEST: usize = 256;
+    const MAX_TAG_BYTES: usize = 256;
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = line[at..].find(['<', '{']).map(|start| at + start) {
         let rest = &line[start..];
-        let rest = &rest[..rest.floor_char_boundary(LONGEST)];
+        let rest = &rest[..rest.floor_char_boundary(MAX_TAG_BYTES)];
         let close = if rest.starts_with('<') { '>' } else { '}' };
         let end = rest.find(close).map(|end| start + end + 1);
         let is_tag = |inside: &str| match kind {

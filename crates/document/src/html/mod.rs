@@ -16,7 +16,7 @@ use super::markup::{Collector, SourceFormat, is_space};
 use super::{Document, Segmentation};
 
 /// The maximum depth of elements that ask for translation in others that forbid it.
-const DEEPEST: usize = 16;
+const MAX_NESTING: usize = 16;
 
 /// Divides `source` at its blocks.
 pub(super) fn read(source: &str, how: Segmentation, fits: &dyn Fn(&str) -> bool) -> Result<Document> {
@@ -113,7 +113,7 @@ impl Reader<'_> {
             && !elements::is_void(name)
             && let Some(end) = self.end_of_protected(number, is_block, name)
         {
-            if first_in(&self.translated, number + 1..end).is_some() && self.depth < DEEPEST {
+            if first_in(&self.translated, number + 1..end).is_some() && self.depth < MAX_NESTING {
                 self.keep_around(number, end)?;
                 return Ok(end);
             }

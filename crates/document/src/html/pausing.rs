@@ -53,11 +53,11 @@ impl Reader for Pausing<'_> {
         buffer: &'b mut [u8; 4],
     ) -> Result<Option<&'b [u8]>, Pause> {
         /// Number of reads in quoted values between two pauses; some of them are of the same value.
-        const DEEPEST: usize = 32;
+        const MAX_NESTING: usize = 32;
         /// Characters that the tokenizer searches for in a value in double quotes, and nowhere else.
         const IN_QUOTES: &[u8] = b"\"&";
         if needle.starts_with(IN_QUOTES) {
-            if self.deep == DEEPEST {
+            if self.deep == MAX_NESTING {
                 self.deep = 0;
                 return Err(Pause);
             }

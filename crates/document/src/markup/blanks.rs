@@ -65,7 +65,7 @@ pub(super) enum Neighbor {
     Kept,
 }
 
-/// The two sides of something visible that is not translated, in the source.
+/// The two neighbors of something visible that is not translated, in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Neighbors {
     pub(super) before: Neighbor,
@@ -117,7 +117,7 @@ impl Neighbors {
         matches!(self.before, Neighbor::Word | Neighbor::Mark(_)) && self.after == Neighbor::Blank
     }
 
-    /// True if a blank remains between the characters `last` and `next` when the content between these sides
+    /// True if a blank remains between the characters `last` and `next` when the content between these
     /// is removed.
     pub(super) fn leave_blank(self, last: char, next: char) -> bool {
         match (self.before == Neighbor::Blank, self.after == Neighbor::Blank) {

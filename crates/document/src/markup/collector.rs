@@ -11,7 +11,7 @@ use crate::{Document, Part, Segment, Segmentation};
 pub(crate) struct Collector<'a> {
     source: &'a str,
     how: Segmentation,
-    form: SourceFormat,
+    format: SourceFormat,
     fits: &'a dyn Fn(&str) -> bool,
     /// The text and inline markup since the last boundary.
     pub(crate) run: Builder,
@@ -23,11 +23,11 @@ impl<'a> Collector<'a> {
     pub(crate) fn new(
         source: &'a str,
         how: Segmentation,
-        form: SourceFormat,
+        format: SourceFormat,
         fits: &'a dyn Fn(&str) -> bool,
     ) -> Self {
-        let run = Builder::new(how, form);
-        Self { source, how, form, fits, run, segments: Vec::new(), parts: Vec::new() }
+        let run = Builder::new(how, format);
+        Self { source, how, format, fits, run, segments: Vec::new(), parts: Vec::new() }
     }
 
     /// Takes markup that separates texts.
@@ -62,7 +62,7 @@ impl<'a> Collector<'a> {
 
     /// Ends the text that is being read.
     pub(crate) fn end_run(&mut self) -> Result<()> {
-        let run = std::mem::replace(&mut self.run, Builder::new(self.how, self.form));
+        let run = std::mem::replace(&mut self.run, Builder::new(self.how, self.format));
         run.finish(self.source, self.fits, &mut self.segments, &mut self.parts)
     }
 

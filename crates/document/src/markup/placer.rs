@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::blanks::Neighbors;
-use super::form::SourceFormat;
-use super::target::TargetText;
+use super::source_format::SourceFormat;
+use super::target_text::TargetText;
 use super::tree::{Element, Markup, MarkupNode};
 use super::writer::MarkupWriter;
 
@@ -55,12 +55,12 @@ impl<'a> Placer<'a> {
         markup: &'a Markup,
         src_units: usize,
         target: &'a TargetText,
-        form: SourceFormat,
+        format: SourceFormat,
     ) -> Self {
         Self {
             markup,
             target,
-            writer: MarkupWriter::new(&target.text, form, markup),
+            writer: MarkupWriter::new(&target.text, format, markup),
             src_units,
             slots: vec![0; src_units],
         }
@@ -113,8 +113,8 @@ impl<'a> Placer<'a> {
         match &markup.nodes[slot.node] {
             MarkupNode::Point(point) => self.writer.point(point),
             MarkupNode::Element(element) => {
-                if let Some(sides) = self.first_visible(element) {
-                    self.writer.approach(sides);
+                if let Some(neighbors) = self.first_visible(element) {
+                    self.writer.approach(neighbors);
                 }
                 let inside = self.writer.open(&element.open);
                 let inner = Area { span: element.span.clone(), target, end };
@@ -125,7 +125,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// The sides of the content that `element` begins with, if this is visible and not translated.
+    /// The neighbors of the content that `element` begins with, if this is visible and not translated.
     fn first_visible(&self, element: &Element) -> Option<Neighbors> {
         let first = &self.markup.nodes[*element.children.first()?];
         match first {

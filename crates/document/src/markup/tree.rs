@@ -17,7 +17,7 @@ pub(super) struct MarkupEvent {
     /// What is written, if it is not that part of the source.
     pub(super) own: Option<MarkupText>,
     pub(super) at: usize,
-    pub(super) what: MarkupKind,
+    pub(super) kind: MarkupKind,
 }
 
 /// What is written for a tag or for content that is not translated.
@@ -137,12 +137,12 @@ impl Markup {
     /// # Errors
     /// [`Error::Usage`] if the elements are nested too deeply.
     pub(super) fn nest(source: &str, events: &[MarkupEvent], words: &MarkupWords) -> Result<Self> {
-        let numbers = events.iter().filter_map(|event| event.what.number());
+        let numbers = events.iter().filter_map(|event| event.kind.number());
         let mut nesting = Nesting { markup: Markup::default(), open: Vec::new(), inside: numbers.collect() };
         for event in events {
             let in_source = || MarkupText::Markup(source[event.range.clone()].to_owned());
             let mark = event.own.clone().unwrap_or_else(in_source);
-            nesting.take(mark, words.unit_at(event.at), &event.what)?;
+            nesting.take(mark, words.unit_at(event.at), &event.kind)?;
         }
         Ok(nesting.markup)
     }
@@ -164,8 +164,8 @@ struct Open {
 }
 
 impl Nesting {
-    fn take(&mut self, mark: MarkupText, at: usize, what: &MarkupKind) -> Result<()> {
-        let (follows, visible) = match what {
+    fn take(&mut self, mark: MarkupText, at: usize, kind: &MarkupKind) -> Result<()> {
+        let (follows, visible) = match kind {
             MarkupKind::Open { number, pair } => {
                 if self.is_inside(pair) {
                     return self.open(mark, at, *number);
@@ -179,7 +179,7 @@ impl Nesting {
                 }
                 (true, None)
             }
-            MarkupKind::Visible(sides) => (sides.touch_before_alone(), Some(*sides)),
+            MarkupKind::Visible(neighbors) => (neighbors.touch_before_alone(), Some(*neighbors)),
             MarkupKind::Hidden { follows } => (*follows, None),
         };
         self.add(MarkupNode::Point(Point { mark, at, follows, visible }));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::blanks::{Neighbor, Neighbors};
-use super::form::{SourceFormat, begins_line, is_forbidden};
+use super::source_format::{SourceFormat, begins_line, is_forbidden};
 use super::tree::{Markup, MarkupNode, MarkupText, Point};
 use super::{CDATA_END, CDATA_START};
 use crate::html;
@@ -11,7 +11,7 @@ use crate::html;
 /// Writes a text from its beginning to its end, with markup in between.
 pub(super) struct MarkupWriter<'a> {
     text: &'a str,
-    form: SourceFormat,
+    format: SourceFormat,
     written: usize,
     out: String,
     /// The last character of the text.
@@ -29,14 +29,14 @@ pub(super) struct MarkupWriter<'a> {
 }
 
 impl<'a> MarkupWriter<'a> {
-    pub(super) fn new(text: &'a str, form: SourceFormat, markup: &'a Markup) -> Self {
+    pub(super) fn new(text: &'a str, format: SourceFormat, markup: &'a Markup) -> Self {
         let arguments = markup.nodes.iter().filter_map(|node| match node {
             MarkupNode::Point(Point { mark, .. }) if mark.takes_next_argument() => Some(mark),
             _ => None,
         });
         Self {
             text,
-            form,
+            format,
             written: 0,
             out: String::new(),
             last: None,
@@ -80,7 +80,7 @@ impl<'a> MarkupWriter<'a> {
         if self.in_cdata {
             text.chars().for_each(|c| self.cdata(c));
         } else {
-            self.form.write(text, &mut self.out);
+            self.format.write(text, &mut self.out);
         }
     }
 
@@ -133,10 +133,12 @@ impl<'a> MarkupWriter<'a> {
         let mark = next.unwrap_or(mark);
         let tag = match mark {
             // Placeables are written as they are where nothing else is markup.
-            MarkupText::Text(text) if self.in_cdata || self.form.has_references() => return self.write(text),
+            MarkupText::Text(text) if self.in_cdata || self.format.has_references() => {
+                return self.write(text);
+            }
             MarkupText::Text(text) | MarkupText::Markup(text) => text,
         };
-        if self.form == SourceFormat::Markdown && tag.starts_with('[') && self.out.ends_with('!') {
+        if self.format == SourceFormat::Markdown && tag.starts_with('[') && self.out.ends_with('!') {
             // It would be an image.
             self.out.pop();
             self.out.push_str("\\!");
@@ -147,7 +149,7 @@ impl<'a> MarkupWriter<'a> {
 
     /// Records that a span ends here which must not touch another one.
     fn span_ends(&mut self) {
-        let is_span = |last: &u8| self.form == SourceFormat::Markdown && b"`$*_~".contains(last);
+        let is_span = |last: &u8| self.format == SourceFormat::Markdown && b"`$*_~".contains(last);
         self.closed = self.out.bytes().next_back().filter(is_span);
     }
 
@@ -156,7 +158,7 @@ impl<'a> MarkupWriter<'a> {
         self.in_cdata &= open.markup() != CDATA_START;
         let open = open.markup();
         let is_mark = !open.is_empty() && open.bytes().all(|byte| b"*_~".contains(&byte));
-        if self.form == SourceFormat::Markdown && is_mark && self.out.len() == start {
+        if self.format == SourceFormat::Markdown && is_mark && self.out.len() == start {
             // Marks around nothing would be text.
             self.out.truncate(self.out.len() - open.len());
         } else {
@@ -167,16 +169,18 @@ impl<'a> MarkupWriter<'a> {
 
     /// Writes markup without content.
     pub(super) fn point(&mut self, point: &'a Point) {
-        if let Some(sides) = point.visible {
-            self.approach(sides);
-            self.after = Some(sides.after);
+        if let Some(neighbors) = point.visible {
+            self.approach(neighbors);
+            self.after = Some(neighbors.after);
         } else if !point.follows {
             self.separate();
         }
         let markup = point.mark.markup();
-        if self.form.ends_at_blank_lines() && markup.ends_with(['\n', '\r']) {
+        if self.format.ends_at_blank_lines() && markup.ends_with(['\n', '\r']) {
             self.line_break(markup);
-        } else if self.form == SourceFormat::Markdown && begins_line(&self.out) && html::begins_block(markup)
+        } else if self.format == SourceFormat::Markdown
+            && begins_line(&self.out)
+            && html::begins_block(markup)
         {
             self.deferred.push(&point.mark);
         } else {
@@ -186,11 +190,11 @@ impl<'a> MarkupWriter<'a> {
         }
     }
 
-    /// Writes the blank that is needed before visible content with these sides.
-    pub(super) fn approach(&mut self, sides: Neighbors) {
+    /// Writes the blank that is needed before visible content with these neighbors.
+    pub(super) fn approach(&mut self, neighbors: Neighbors) {
         let needs_blank = match (self.after, self.last) {
-            (Some(after), _) => after == Neighbor::Blank || sides.before == Neighbor::Blank,
-            (None, Some(last)) => sides.before.needs_blank_after(last),
+            (Some(after), _) => after == Neighbor::Blank || neighbors.before == Neighbor::Blank,
+            (None, Some(last)) => neighbors.before.needs_blank_after(last),
             (None, None) => false,
         };
         if needs_blank {
@@ -208,7 +212,7 @@ impl<'a> MarkupWriter<'a> {
 
     pub(super) fn finish(mut self) -> String {
         self.write_deferred();
-        if self.form.ends_at_blank_lines() {
+        if self.format.ends_at_blank_lines() {
             while self.out.ends_with(['\n', '\r', ' ']) {
                 let backslash = usize::from(self.out.ends_with("\\\n"));
                 self.out.truncate(self.out.len() - 1 - backslash);

@@ -22,8 +22,8 @@ pub(super) struct Placeable {
 }
 
 impl Placeable {
-    /// This placeable as its place is counted in the part `range` of the text, in which it has no counterpart
-    /// yet.
+    /// This placeable with its range counted from the start of `range`, a part of the text. It has no
+    /// counterpart until [`pair`] looks for one in that part.
     pub(super) fn within(&self, range: &Range<usize>) -> Self {
         let place = |at: usize| at.clamp(range.start, range.end) - range.start;
         Self { range: place(self.range.start)..place(self.range.end), kind: PlaceableKind::Other }
@@ -304,9 +304,9 @@ fn is_mail(text: &str, range: &Range<usize>) -> bool {
 
 /// The place where the e-mail address begins whose sign is at `sign`, after `before`.
 fn start_of_mail(before: &str, sign: usize) -> usize {
-    const LONGEST: usize = 64;
+    const MAX_LOCAL_BYTES: usize = 64;
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.%+-".contains(byte);
-    let len = before.bytes().rev().take(LONGEST).take_while(|byte| is_part(&byte)).count();
+    let len = before.bytes().rev().take(MAX_LOCAL_BYTES).take_while(|byte| is_part(&byte)).count();
     let local = &before[before.len() - len..];
     sign - local.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).len()
 }

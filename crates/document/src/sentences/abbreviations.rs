@@ -56,9 +56,9 @@ impl<'a> LastWord<'a> {
     /// The last word of `sentence`.
     pub(super) fn last(sentence: &'a str) -> Self {
         /// The length of the longest abbreviation.
-        const MOST: usize = 24;
+        const MAX_CHARS: usize = 24;
         let encloses = |c| matches!(c, '(' | '[' | '/' | '’' | '\'' | '“' | '"' | '„' | '«' | '»');
-        let letters = sentence.chars().rev().take(MOST);
+        let letters = sentence.chars().rev().take(MAX_CHARS);
         let letters = letters.take_while(|&c| !c.is_whitespace() && !encloses(c));
         let len = letters.map(char::len_utf8).sum::<usize>();
         let (before, text) = sentence.split_at(sentence.len() - len);
@@ -164,12 +164,12 @@ pub(super) fn is_starter(text: &str, after: &LastWord<'_>) -> bool {
 /// The letters and digits at the beginning of `text`, after other characters.
 fn first_word(text: &str) -> &str {
     /// No word in the lists is longer, and a word rarely has more marks before it.
-    const MOST: usize = 16;
-    let mut chars = text.char_indices().take(MOST);
+    const MAX_CHARS: usize = 16;
+    let mut chars = text.char_indices().take(MAX_CHARS);
     let Some((start, _)) = chars.find(|(_, c)| c.is_alphanumeric()) else {
         return "";
     };
-    let letters = text[start..].chars().take(MOST).take_while(|c| c.is_alphanumeric());
+    let letters = text[start..].chars().take(MAX_CHARS).take_while(|c| c.is_alphanumeric());
     let len: usize = letters.map(char::len_utf8).sum();
     &text[start..start + len]
 }

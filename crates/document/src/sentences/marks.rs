@@ -116,10 +116,10 @@ fn is_closing(c: char, after: PunctuationKind) -> bool {
 
 /// The number of bytes of a reference such as `[12]`.
 fn reference(text: &str) -> Option<usize> {
-    const MOST: usize = 3;
+    const MAX_DIGITS: usize = 3;
     let digits = text[1..].bytes().take_while(u8::is_ascii_digit).count();
     let closed = text[1 + digits..].starts_with(']');
-    ((1..=MOST).contains(&digits) && closed).then_some(digits + 2)
+    ((1..=MAX_DIGITS).contains(&digits) && closed).then_some(digits + 2)
 }
 
 /// The number of bytes of a blank and the quotation mark after it, which French sets apart from the quoted

@@ -121,8 +121,8 @@ impl Reader<'_> {
 
 /// The first letter or digit within the first few characters, after opening marks and dashes.
 fn first_letter(text: &str) -> Option<char> {
-    const MOST: usize = 6;
-    let mut chars = text.chars().take(MOST);
+    const MAX_CHARS: usize = 6;
+    let mut chars = text.chars().take(MAX_CHARS);
     let passed =
         |c: &char| is_ignorable(*c) || is_opening(*c) || c.is_whitespace() || matches!(c, '-' | '–' | '—');
     chars.find(|c| !passed(c)).filter(|c| c.is_alphanumeric())

@@ -73,7 +73,7 @@ pub struct Quantized {
 }
 
 /// The new model, and both models' translations of a test set.
-struct Made {
+struct Outcome {
     quantized: Pipeline,
     /// The options with which both models translated the test set, and their translations.
     runs: Option<(TranslateOptions, [Run; 2])>,
@@ -115,30 +115,30 @@ pub fn quantize(
         ));
     }
     let cache = original.config().decode.cache_precision;
-    let made = match test {
-        Some(test) => measured(original, test, options)?,
-        None => unmeasured(original, options)?,
+    let outcome = match test {
+        Some(test) => quantize_and_measure(original, test, options)?,
+        None => quantize_only(original, options)?,
     };
     let mut packed = Vec::new();
-    checkpoint::write_packed(made.quantized.engine(), &mut packed).map_err(Error::io("write", out))?;
+    checkpoint::write_packed(outcome.quantized.engine(), &mut packed).map_err(Error::io("write", out))?;
     let bytes = Change::of(before, packed.len() as u64);
-    let report = test.map(|test| report(&made, test, (bytes, cache), &provenance, options)).transpose()?;
-    write(out, &made.quantized, provenance, report.as_ref(), &packed)?;
+    let report = test.map(|test| report(&outcome, test, bytes, cache, &provenance, options)).transpose()?;
+    write(out, &outcome.quantized, provenance, report.as_ref(), &packed)?;
     Ok(Quantized { precision: options.precision, bytes, report })
 }
 
 /// Quantizes the model, with the requested shortlist.
-fn unmeasured(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Made> {
-    let mut quantized = quantized_as(original, options)?;
+fn quantize_only(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Outcome> {
+    let mut quantized = round(original, options)?;
     if let Some(text) = options.shortlist {
-        let learned = learned(&quantized, text)?;
-        quantized = quantized.with_shortlist(Some(Arc::new(learned)));
+        let shortlist = learn_shortlist(&quantized, text)?;
+        quantized = quantized.with_shortlist(Some(Arc::new(shortlist)));
     }
-    Ok(Made { quantized, runs: None, shortlist: None })
+    Ok(Outcome { quantized, runs: None, shortlist: None })
 }
 
 /// The model with the new number types.
-fn quantized_as(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pipeline> {
+fn round(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pipeline> {
     let quantized = original.into_precision(options.precision)?;
     match options.cache_precision {
         Some(precision) => quantized.with_cache_precision(precision),
@@ -146,12 +146,12 @@ fn quantized_as(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pip
     }
 }
 
-/// Like [`unmeasured`], and translates a test set with both models.
-fn measured(
+/// Like [`quantize_only`], and translates a test set with both models.
+fn quantize_and_measure(
     mut original: Pipeline,
     Test { src, references }: Test<'_>,
     options: &QuantizeOptions<'_>,
-) -> Result<Made> {
+) -> Result<Outcome> {
     if options.shortlist.is_some() {
         // A new shortlist replaces it.
         original = original.with_shortlist(None);
@@ -159,62 +159,63 @@ fn measured(
     let own = || TranslateOptions::from(&original.config().decode);
     let translate = options.search.unwrap_or_else(own);
     let first = run(&original, src, &translate)?;
-    let mut quantized = quantized_as(original, options)?;
+    let mut quantized = round(original, options)?;
     let mut second = run(&quantized, src, &translate)?;
     let mut shortlist = None;
     if let Some(text) = options.shortlist {
-        let learned = learned(&quantized, text)?;
+        let learned = learn_shortlist(&quantized, text)?;
         quantized = quantized.with_shortlist(Some(Arc::new(learned)));
         let without = std::mem::replace(&mut second, run(&quantized, src, &translate)?);
         let runs = [&without, &second];
         shortlist = Some(shortlist_cost(&quantized, src, runs, references, options)?);
     }
-    Ok(Made { quantized, runs: Some((translate, [first, second])), shortlist })
+    Ok(Outcome { quantized, runs: Some((translate, [first, second])), shortlist })
 }
 
-/// The report of both models' results on the test set: weights of so many `bytes`, and the number type of the
-/// original model's `cache`.
+/// The report of both models' results on the test set. `bytes` is the size of the weights, and `cache` the
+/// number type of the keys and values of the original model.
 ///
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
 fn report(
-    made: &Made,
+    outcome: &Outcome,
     Test { src, references }: Test<'_>,
-    (bytes, cache): (Change<u64>, Float),
+    bytes: Change<u64>,
+    cache: Float,
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Report> {
-    let runs = made.runs.as_ref();
+    let runs = outcome.runs.as_ref();
     let (translate, [first, second]) = runs.expect("both have translated it");
     let bleu = compare(Bleu::default(), first, second, references, options);
     refuse_drop(&bleu, options)?;
     Ok(Report {
         program: Provenance::this_program(),
         precision: options.precision,
-        cache_precision: Change::of(cache, made.quantized.config().decode.cache_precision),
+        cache_precision: Change::of(cache, outcome.quantized.config().decode.cache_precision),
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
-        instructions: made.quantized.engine().instructions(),
+        instructions: outcome.quantized.engine().instructions(),
         threads: Threads::current().count(),
         search: translate.search,
         batch_size: translate.batch_size,
         resamples: options.bootstrap.resamples,
         seed: options.bootstrap.seed,
         lines: src.len(),
-        changed_lines: changed(first, second),
+        changed_lines: count_changed(first, second),
         bytes,
         seconds: Change::of(first.seconds, second.seconds),
         bleu,
         chrf: compare(Chrf::default(), first, second, references, options),
-        shortlist: made.shortlist.clone(),
+        shortlist: outcome.shortlist.clone(),
     })
 }
 
 /// Learns the shortlist of a model from sentences and their translations.
-fn learned(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
+fn learn_shortlist(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
     /// More sentence pairs would add little.
-    const MOST: usize = 100_000;
+    const MAX_PAIRS: usize = 100_000;
     let (tokenizers, [src, tgt]) = (pipeline.tokenizers(), text);
-    let step = src.len().div_ceil(MOST).max(1);
+    let step = src.len().div_ceil(MAX_PAIRS).max(1);
     let pairs: Vec<(&String, &String)> = src.iter().zip(tgt).step_by(step).collect();
     let encode =
         |(src, tgt): (&String, &String)| Ok((tokenizers.src().encode(src)?, tokenizers.tgt().encode(tgt)?));
@@ -246,7 +247,7 @@ fn shortlist_cost(
         bytes: file.len() as u64,
         candidates: counts.iter().sum::<usize>() as f64 / counts.len() as f64,
         vocabulary: shortlist.tgt_vocab(),
-        changed_lines: changed(without, with),
+        changed_lines: count_changed(without, with),
         seconds: Change::of(without.seconds, with.seconds),
         bleu: compare(Bleu::default(), without, with, references, options),
         chrf: compare(Chrf::default(), without, with, references, options),
@@ -254,7 +255,7 @@ fn shortlist_cost(
 }
 
 /// The number of lines that two models translate differently.
-fn changed(before: &Run, after: &Run) -> usize {
+fn count_changed(before: &Run, after: &Run) -> usize {
     let pairs = before.translations.iter().zip(&after.translations);
     pairs.filter(|(before, after)| before != after).count()
 }
@@ -300,9 +301,9 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
 
 fn run(pipeline: &Pipeline, src: &[String], options: &TranslateOptions) -> Result<Run> {
     // The first sentences pack the weights and fill the caches.
-    pipeline.best_with(&src[..src.len().min(2)], options)?;
+    pipeline.best_translations(&src[..src.len().min(2)], options)?;
     let start = Instant::now();
-    let translations = pipeline.best_with(src, options)?;
+    let translations = pipeline.best_translations(src, options)?;
     Ok(Run { seconds: start.elapsed().as_secs_f64(), translations })
 }
 

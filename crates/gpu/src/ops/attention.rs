@@ -15,7 +15,7 @@ use crate::word::{all_words, words};
 /// Queries and keys of a block, and columns of a chunk.
 const BLOCK: usize = 32;
 
-/// The kernels for heads with so many chunks of columns.
+/// The kernels for heads with this number of chunks of columns.
 fn source(chunks: usize) -> Cow<'static, str> {
     let mut source = include_str!("../wgsl/dropout.wgsl").to_owned();
     for line in include_str!("../wgsl/attention.wgsl").lines() {
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs a kernel with so many workgroups for each head of each sentence.
+    /// Runs a kernel with this many workgroups for each head of each sentence.
     fn run(
         &self,
         recording: &mut Recording<'_>,

@@ -84,7 +84,7 @@ impl<'a> Layer<'a> {
         GpuMatrix::rows(self.inputs.context_weight, self.call.d_value)
     }
 
-    /// The parameters of the kernels of attention for so many ranks at a step.
+    /// The parameters of the kernels of attention for the first `ranks` sequences at a step.
     fn parameters(&self, ranks: usize, step: usize, tape_first: usize, keeps: bool) -> [u32; 11] {
         let AttentiveRecurrentCall { recurrent, src_len, d_key, d_value } = self.call;
         words![

@@ -25,12 +25,7 @@ fn source(_: usize) -> Cow<'static, str> {
 }
 
 fn parameters(call: NormCall, has_bias: bool) -> [u32; 5] {
-    let kind = match call.kind {
-        NormKind::Layer => 0u32,
-        NormKind::Rms => 1,
-        NormKind::Scalar => 2,
-    };
-    words![call.rows, call.d, kind, has_bias, call.epsilon]
+    words![call.rows, call.d, call.kind as u32, has_bias, call.epsilon]
 }
 
 pub(crate) fn norm(

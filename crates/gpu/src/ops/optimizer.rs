@@ -1,6 +1,6 @@
 //! Steps of optimizers, and what they need to know of the gradients.
 
-use attentive_device::{AdamStep, Buffer, BufferSliceMut, SgdStep, VERDICT, VerdictCall};
+use attentive_device::{AdamStep, Buffer, BufferSliceMut, OptimizerStep, SgdStep, VERDICT, VerdictCall};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use crate::gpu::Gpu;
@@ -12,24 +12,46 @@ use crate::word::words;
 kernels!("../wgsl/optimizer.wgsl": ADAM = "adam", SGD = "sgd", SGD_WITH_VELOCITY = "sgd_with_velocity");
 kernels!("../wgsl/check.wgsl": SQUARES = "squares", NON_FINITE = "non_finite", JUDGE = "verdict");
 
-pub(crate) fn adam(
+pub(crate) fn optimize(
     recording: &mut Recording<'_>,
-    step: AdamStep,
+    step: OptimizerStep,
     part: BufferSliceMut<'_>,
-    [mean, square]: [&Buffer; 2],
+    state: &[&Buffer],
     grad: &Buffer,
     verdict: Option<&Buffer>,
 ) {
     let n = part.range.len();
-    assert_eq!([mean.len(), square.len(), grad.len()], [n; 3], "a part");
+    let lens = state.iter().copied().chain([grad]).map(Buffer::len);
+    assert!(lens.into_iter().all(|len| len == n), "a state and a gradient for the part");
     if n == 0 {
         return;
     }
+    let first = part.range.start;
+    let param = Write(part.buffer);
+    match (step, state) {
+        (OptimizerStep::Adam(step), &[mean, square]) => {
+            let bindings = [param, Write(mean), Write(square), Read(grad), ReadIf(verdict)];
+            recording.run(ADAM, &bindings, &adam_words(step, n, first, verdict.is_some()), elements(n));
+        }
+        (OptimizerStep::Sgd(step), &[velocity]) => {
+            let bindings = [param, Read(grad), Write(velocity), ReadIf(verdict)];
+            let parameters = sgd_words(step, n, first, verdict.is_some());
+            recording.run(SGD_WITH_VELOCITY, &bindings, &parameters, elements(n));
+        }
+        (OptimizerStep::Sgd(step), []) => {
+            let bindings = [param, Read(grad), ReadIf(verdict)];
+            recording.run(SGD, &bindings, &sgd_words(step, n, first, verdict.is_some()), elements(n));
+        }
+        _ => panic!("a state of another optimizer"),
+    }
+}
+
+fn adam_words(step: AdamStep, n: usize, first: usize, has_verdict: bool) -> Vec<u32> {
     let power = |beta: f32| f64::from(beta).powf(step.step as f64);
     let rate = f64::from(step.learning_rate);
-    let parameters = words![
+    words![
         n,
-        part.range.start,
+        first,
         (1.0 - rate * f64::from(step.weight_decay)) as f32,
         step.l2,
         step.grad_scale,
@@ -39,44 +61,13 @@ pub(crate) fn adam(
         (1.0 - power(step.beta2)).sqrt() as f32,
         step.epsilon,
         (rate / (1.0 - power(step.beta1))) as f32,
-        verdict.is_some(),
-    ];
-    let bindings = [Write(part.buffer), Write(mean), Write(square), Read(grad), ReadIf(verdict)];
-    recording.run(ADAM, &bindings, &parameters, elements(n));
+        has_verdict,
+    ]
+    .into()
 }
 
-pub(crate) fn sgd(
-    recording: &mut Recording<'_>,
-    step: SgdStep,
-    part: BufferSliceMut<'_>,
-    velocity: Option<&Buffer>,
-    grad: &Buffer,
-    verdict: Option<&Buffer>,
-) {
-    let n = part.range.len();
-    assert_eq!(grad.len(), n, "a part");
-    if n == 0 {
-        return;
-    }
-    let parameters = words![
-        n,
-        part.range.start,
-        step.learning_rate,
-        step.momentum,
-        step.l2,
-        step.grad_scale,
-        verdict.is_some(),
-    ];
-    match velocity {
-        Some(velocity) => {
-            let bindings = [Write(part.buffer), Read(grad), Write(velocity), ReadIf(verdict)];
-            recording.run(SGD_WITH_VELOCITY, &bindings, &parameters, elements(n));
-        }
-        None => {
-            let bindings = [Write(part.buffer), Read(grad), ReadIf(verdict)];
-            recording.run(SGD, &bindings, &parameters, elements(n));
-        }
-    }
+fn sgd_words(step: SgdStep, n: usize, first: usize, has_verdict: bool) -> Vec<u32> {
+    words![n, first, step.learning_rate, step.momentum, step.l2, step.grad_scale, has_verdict].into()
 }
 
 /// Σ x² of each chunk of each vector, one after the other.
@@ -116,13 +107,13 @@ pub(crate) fn first_non_finite(gpu: &Gpu, x: &Buffer) -> Option<usize> {
         return None;
     }
     let mut recording = gpu.record();
-    let places = recording.room(chunks);
-    let bindings = [Read(x), Write(&places)];
+    let indices = recording.room(chunks);
+    let bindings = [Read(x), Write(&indices)];
     recording.run(NON_FINITE, &bindings, &words![x.len(), 0u32], grid(chunks));
     drop(recording);
-    let places = gpu.read(&[&places]).concat();
-    let place = places.into_iter().min().filter(|&place| place != u32::MAX);
-    place.map(|place| place as usize)
+    let indices = gpu.read(&[&indices]).concat();
+    let first = indices.into_iter().min().filter(|&index| index != u32::MAX);
+    first.map(|index| index as usize)
 }
 
 fn chunks(x: &Buffer) -> usize {

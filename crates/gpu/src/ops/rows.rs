@@ -144,10 +144,10 @@ fn add_gathered(
     check(d, rows, total);
     assert_eq!(x.len(), rows.len() * d, "the rows to add");
     // Stable: the terms of a row stay in order.
-    let mut places: Vec<usize> = (0..rows.len()).collect();
-    places.sort_by_key(|&place| rows[place]);
+    let mut indices: Vec<usize> = (0..rows.len()).collect();
+    indices.sort_by_key(|&index| rows[index]);
     let (mut targets, mut starts) = (Vec::new(), vec![0]);
-    for terms in places.chunk_by(|&a, &b| rows[a] == rows[b]) {
+    for terms in indices.chunk_by(|&a, &b| rows[a] == rows[b]) {
         targets.push(rows[terms[0]]);
         starts.push(starts.last().map_or(0, |start| start + terms.len()));
     }
@@ -155,9 +155,9 @@ fn add_gathered(
     if n == 0 {
         return;
     }
-    let [targets, starts, places] =
-        [targets, starts, places].map(|numbers| recording.upload(&all_words(numbers)));
-    let bindings = [Read(x), Host(&targets), Host(&starts), Host(&places), Write(total)];
+    let [targets, starts, indices] =
+        [targets, starts, indices].map(|numbers| recording.upload(&all_words(numbers)));
+    let bindings = [Read(x), Host(&targets), Host(&starts), Host(&indices), Write(total)];
     recording.run(ADD_GATHERED, &bindings, &words![n, d, row, column, scale], elements(n));
 }
 

@@ -120,8 +120,8 @@ fn the_likeliest_tokens() {
     let vocab = 1000;
     let mut logits = numbers(1, 5 * vocab);
     // Ties within an invocation and across them, and numbers that are none.
-    for place in [0, 7, 128, 135, 999] {
-        logits[place] = 3.0;
+    for index in [0, 7, 128, 135, 999] {
+        logits[index] = 3.0;
     }
     logits[vocab + 4] = f32::NAN;
     logits[vocab + 5] = f32::NEG_INFINITY;

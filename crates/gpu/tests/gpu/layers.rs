@@ -11,7 +11,7 @@ fn parameters(norm: NormCall) -> (usize, bool) {
 
 /// Numbers whose mean is not 0.
 fn shifted(seed: u64, count: usize) -> Buffer {
-    let shift = |(place, x): (usize, f32)| x + if place % 2 == 0 { 2.0 } else { -2.0 };
+    let shift = |(index, x): (usize, f32)| x + if index % 2 == 0 { 2.0 } else { -2.0 };
     Vec::from_iter(numbers(seed, count).into_iter().enumerate().map(shift)).into()
 }
 

@@ -1,4 +1,4 @@
-use attentive_device::{AdamStep, Buffer, BufferSliceMut, SgdStep, VerdictCall, on};
+use attentive_device::{AdamStep, Buffer, BufferSliceMut, OptimizerStep, SgdStep, VerdictCall, on};
 use attentive_kernels::optimizer::SUM_CHUNK;
 
 use super::*;
@@ -27,8 +27,8 @@ fn verdicts() {
         (0.0, 1.0, -inf, Some(0.0)),
         (small, 1.0, 1.0, Some(1.0)),
     ];
-    for (place, (clip_norm, loss, element, before)) in cases.into_iter().enumerate() {
-        let found = agree(&format!("verdict {place}"), |device| {
+    for (index, (clip_norm, loss, element, before)) in cases.into_iter().enumerate() {
+        let found = agree(&format!("verdict {index}"), |device| {
             let mut gradient = numbers(1, 2 * SUM_CHUNK + 7);
             gradient[SUM_CHUNK + 3] = element;
             let gradients = [gradient.into(), Buffer::EMPTY, random(2, 5)];
@@ -49,10 +49,10 @@ fn verdicts() {
             }
         });
         if let Some(verdict) = found.last() {
-            let damaged = if place > 2 { 1.0 } else { 0.0 };
-            assert_eq!(verdict.last(), Some(&damaged), "{place}");
+            let damaged = if index > 2 { 1.0 } else { 0.0 };
+            assert_eq!(verdict.last(), Some(&damaged), "{index}");
             let is_clipped = verdict.len() == 2 && verdict[0] < 0.5;
-            assert_eq!(is_clipped, matches!(place, 1 | 3 | 7), "{place}");
+            assert_eq!(is_clipped, matches!(index, 1 | 3 | 7), "{index}");
         }
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn adam(device: &dyn Device, n: usize) -> Vec<Buffer> {
         let grad = random(10 + step.step, n);
         let verdict = verdict(device, step.step);
         let moments = [&mut mean, &mut square];
-        device.adam(step, part, moments, &grad, verdict.as_ref());
+        device.optimize(OptimizerStep::Adam(step), part, moments.into(), &grad, verdict.as_ref());
     }
     vec![param, mean, square]
 }
@@ -89,7 +89,8 @@ pub(super) fn sgd(device: &dyn Device, n: usize, momentum: f32) -> Vec<Buffer> {
         let velocity = (momentum > 0.0).then_some(&mut velocity);
         let verdict = verdict(device, number);
         let grad = random(10 + number, n);
-        device.sgd(step, part, velocity, &grad, verdict.as_ref());
+        let state = velocity.into_iter().collect();
+        device.optimize(OptimizerStep::Sgd(step), part, state, &grad, verdict.as_ref());
     }
     vec![param, velocity]
 }

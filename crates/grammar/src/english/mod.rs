@@ -64,22 +64,22 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
     clause(dependent, ClausePosition::Subordinate, out);
 }
 
-fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
+fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
     match plan.front {
         Front::Subject => {}
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),
         Front::Word([word, _]) => out.push(word, Adverb),
     }
-    let group = EnglishVerbGroup::new(plan, order);
-    if order == ClausePosition::Question {
+    let group = EnglishVerbGroup::new(plan, position);
+    if position == ClausePosition::Question {
         group.auxiliary(out);
         phrase(&plan.subject, PronounRole::Subject, out);
         if plan.negated {
             out.push("not", PartOfSpeech::Particle);
         }
     } else {
-        if order != ClausePosition::Shared {
+        if position != ClausePosition::Shared {
             phrase(&plan.subject, PronounRole::Subject, out);
         }
         group.auxiliary(out);
@@ -88,13 +88,13 @@ fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
         }
     }
     let in_front = plan.front == Front::Time;
-    let slot = plan.time.filter(|_| !in_front).map(|time| time.slot);
-    if slot == Some(AdverbialPosition::Middle) {
+    let time_position = plan.time.filter(|_| !in_front).map(|time| time.position);
+    if time_position == Some(AdverbialPosition::Middle) {
         time(plan, out);
     }
     group.rest(out);
     complements(plan, out);
-    if slot == Some(AdverbialPosition::End) {
+    if time_position == Some(AdverbialPosition::End) {
         time(plan, out);
     }
 }

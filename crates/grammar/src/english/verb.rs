@@ -23,7 +23,7 @@ pub(super) struct EnglishVerbGroup {
 
 impl EnglishVerbGroup {
     /// The verbs of `plan`.
-    pub(super) fn new(plan: &Clause, order: ClausePosition) -> Self {
+    pub(super) fn new(plan: &Clause, position: ClausePosition) -> Self {
         let verb = &plan.verb.english;
         let is_copula = matches!(plan.verb.frame, VerbFrame::Copula);
         let tag = if is_copula { Auxiliary } else { Verb };
@@ -31,7 +31,7 @@ impl EnglishVerbGroup {
             let mut group = match modal_word(modal, plan.tense, plan.negated) {
                 ModalWord::Auxiliary(word) => Self { auxiliary: Some(word), rest: Vec::new() },
                 ModalWord::Full(full) => {
-                    let mut group = Self::full(full, plan, order);
+                    let mut group = Self::full(full, plan, position);
                     group.rest.push(("to", Small));
                     group
                 }
@@ -43,13 +43,13 @@ impl EnglishVerbGroup {
         } else if is_copula {
             Self { auxiliary: Some(be(plan)), rest: Vec::new() }
         } else {
-            Self::full(verb, plan, order)
+            Self::full(verb, plan, position)
         }
     }
 
     /// A full verb, with "do" where required.
-    fn full(verb: &EnglishVerb, plan: &Clause, order: ClausePosition) -> Self {
-        if plan.negated || order == ClausePosition::Question {
+    fn full(verb: &EnglishVerb, plan: &Clause, position: ClausePosition) -> Self {
+        if plan.negated || position == ClausePosition::Question {
             Self { auxiliary: Some(finite(&DO, plan)), rest: vec![(verb.base, Verb)] }
         } else {
             Self { auxiliary: None, rest: vec![(finite(verb, plan), Verb)] }

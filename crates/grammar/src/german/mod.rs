@@ -59,11 +59,11 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
 
 /// A clause with the verb in second, first or last position, the middle field in between, and relative
 /// clauses of objects at the end.
-fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
-    let group = GermanVerbGroup::new(plan, order);
-    match order {
+fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
+    let group = GermanVerbGroup::new(plan, position);
+    match position {
         ClausePosition::Statement | ClausePosition::Question | ClausePosition::AfterClause => {
-            let opened = order != ClausePosition::AfterClause && front(plan, order, out);
+            let opened = position != ClausePosition::AfterClause && front(plan, position, out);
             group.finite(out);
             if !(opened && plan.front == Front::Subject) {
                 subject(plan, out);
@@ -72,13 +72,13 @@ fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
         ClausePosition::Shared => group.finite(out),
         ClausePosition::Subordinate => {
             if plan.front != Front::Subject {
-                front(plan, order, out);
+                front(plan, position, out);
             }
             subject(plan, out);
         }
     }
     middle(plan, out);
-    if order == ClausePosition::Subordinate {
+    if position == ClausePosition::Subordinate {
         group.final_verbs(out);
     } else {
         group.closing(out);
@@ -89,9 +89,9 @@ fn clause(plan: &Clause, order: ClausePosition, out: &mut Surface) {
 }
 
 /// Appends the opening element. Returns whether there is one: yes-no questions have none.
-fn front(plan: &Clause, order: ClausePosition, out: &mut Surface) -> bool {
+fn front(plan: &Clause, position: ClausePosition, out: &mut Surface) -> bool {
     match plan.front {
-        Front::Subject if order == ClausePosition::Question => return false,
+        Front::Subject if position == ClausePosition::Question => return false,
         Front::Subject => subject(plan, out),
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),

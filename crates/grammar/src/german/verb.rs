@@ -15,7 +15,7 @@ pub(super) struct GermanVerbGroup {
 
 impl GermanVerbGroup {
     /// The verbs of `plan`.
-    pub(super) fn new(plan: &Clause, order: ClausePosition) -> Self {
+    pub(super) fn new(plan: &Clause, position: ClausePosition) -> Self {
         let verb = &plan.verb.german;
         let agreement = plan.subject.agreement();
         let is_copula = matches!(plan.verb.frame, VerbFrame::Copula);
@@ -27,7 +27,7 @@ impl GermanVerbGroup {
                 tail: Some((format!("{}{}", verb.prefix, verb.infinitive), tag)),
             };
         }
-        match tense(plan, order) {
+        match tense(plan, position) {
             Tense::Perfect => {
                 let helper = match verb.auxiliary {
                     Auxiliary::Haben => &HABEN,
@@ -76,8 +76,8 @@ impl GermanVerbGroup {
 
 /// The German tense. The English simple past becomes the German perfect in questions and with "du", except
 /// for the most frequent verbs, which keep the simple past.
-fn tense(plan: &Clause, order: ClausePosition) -> Tense {
-    let spoken = order == ClausePosition::Question || plan.subject.agreement().0 == Person::Second;
+fn tense(plan: &Clause, position: ClausePosition) -> Tense {
+    let spoken = position == ClausePosition::Question || plan.subject.agreement().0 == Person::Second;
     let keeps_past = matches!(plan.verb.german.infinitive, "sein" | "haben" | "wissen");
     if plan.tense == Tense::Past && spoken && !keeps_past { Tense::Perfect } else { plan.tense }
 }

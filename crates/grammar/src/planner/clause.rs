@@ -145,12 +145,14 @@ impl Planner<'_> {
     pub(super) fn add_time(&mut self, clause: &mut Clause, probability: f64) {
         let modal = clause.modal.is_some();
         let negated = clause.negated || clause.object.as_ref().is_some_and(PhrasePlan::is_none);
-        let fits = |span: TimeReference| match clause.quality {
+        let fits = |reference: TimeReference| match clause.quality {
             Some(Quality::More(..)) => false,
-            Some(Quality::Plain(_)) if matches!(span, TimeReference::Dated | TimeReference::Habit) => false,
-            _ => span.fits(clause.tense, modal, negated),
+            Some(Quality::Plain(_)) if matches!(reference, TimeReference::Dated | TimeReference::Habit) => {
+                false
+            }
+            _ => reference.fits(clause.tense, modal, negated),
         };
-        let fitting: Vec<_> = TIMES.iter().filter(|time| fits(time.span)).collect();
+        let fitting: Vec<_> = TIMES.iter().filter(|time| fits(time.reference)).collect();
         if !fitting.is_empty() && self.random.chance(probability) {
             clause.time = Some(*self.random.choose(&fitting));
         }

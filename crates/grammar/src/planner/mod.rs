@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
     }
 
     fn front_time(&mut self, clause: &mut Clause) {
-        let movable = clause.time.is_some_and(|time| time.slot == AdverbialPosition::End);
+        let movable = clause.time.is_some_and(|time| time.position == AdverbialPosition::End);
         if movable && self.random.chance(FRONTED_TIME) {
             clause.front = Front::Time;
         }

@@ -146,11 +146,11 @@ impl HfGenerationConfig {
     }
 
     /// Writes the names of the special tokens to `model`.
-    pub(super) fn apply(&self, read: &HfTokenizer, model: &mut ModelConfig) -> Result<()> {
-        let name = |id: Option<TokenId>| id.map(|id| read.token(id)).transpose();
+    pub(super) fn apply(&self, tokenizer: &HfTokenizer, model: &mut ModelConfig) -> Result<()> {
+        let name = |id: Option<TokenId>| id.map(|id| tokenizer.token(id)).transpose();
         let never = || -> Result<Vec<String>> {
             let ids = self.search.never(&self.ends);
-            ids.map(|id| read.token(id)).collect()
+            ids.map(|id| tokenizer.token(id)).collect()
         };
         match &mut model.family {
             FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
@@ -162,10 +162,10 @@ impl HfGenerationConfig {
                 decoder.suppress_tokens = Some(never()?);
                 translator.forced_bos_token = name(self.search.forced_first)?;
                 translator.forced_eos_token = name(self.search.forced_last)?;
-                self.has_one_end(read)?;
+                self.has_one_end(tokenizer)?;
             }
             FamilyConfig::DecoderOnly { decoder, extra_eos_tokens, .. } => {
-                let ends = self.further_ends(read)?;
+                let ends = self.further_ends(tokenizer)?;
                 *extra_eos_tokens = Some(ends).filter(|ends| !ends.is_empty());
                 decoder.decoder_start_token = name(self.bos)?;
                 decoder.suppress_tokens = Some(never()?);
@@ -176,19 +176,19 @@ impl HfGenerationConfig {
     }
 
     /// The tokens that end a text, other than `</s>`.
-    fn further_ends(&self, read: &HfTokenizer) -> Result<Vec<String>> {
-        let ends: Result<Vec<String>> = self.ends.iter().map(|&id| read.token(id)).collect();
+    fn further_ends(&self, tokenizer: &HfTokenizer) -> Result<Vec<String>> {
+        let ends: Result<Vec<String>> = self.ends.iter().map(|&id| tokenizer.token(id)).collect();
         let mut ends = ends?;
-        ends.retain(|end| *end != read.config.special.eos);
+        ends.retain(|end| *end != tokenizer.config.special.eos);
         Ok(ends)
     }
 
     /// Refuses a model whose translations may end with several tokens.
-    fn has_one_end(&self, read: &HfTokenizer) -> Result<()> {
-        match self.further_ends(read)?.first() {
+    fn has_one_end(&self, tokenizer: &HfTokenizer) -> Result<()> {
+        match self.further_ends(tokenizer)?.first() {
             None => Ok(()),
             Some(end) => {
-                Err(read.refuse(format!("`{end}` as a second end of translations is not supported")))
+                Err(tokenizer.refuse(format!("`{end}` as a second end of translations is not supported")))
             }
         }
     }

@@ -161,16 +161,16 @@ pub(super) fn open(path: &Path, languages: &Languages) -> Result<ForeignModel> {
     let task = model.family.task();
     let generation = HfGenerationConfig::read(dir, &kind, &mut keys)?.of(task);
     end(keys)?;
-    let read = tokenizer::read(dir, &kind, vocab, &generation)?;
-    generation.apply(&read, &mut model)?;
-    read.apply(languages, &mut model)?;
-    let units = read.units(task);
+    let hf_tokenizer = tokenizer::read(dir, &kind, vocab, &generation)?;
+    generation.apply(&hf_tokenizer, &mut model)?;
+    hf_tokenizer.apply(languages, &mut model)?;
+    let units = hf_tokenizer.units(task);
     notes.extend(generation.notes(&model));
-    notes.extend(read.notes(task));
+    notes.extend(hf_tokenizer.notes(task));
     if task == Task::Embed {
-        notes.extend(sentences::note_on_texts(dir, read.lowercases)?);
+        notes.extend(sentences::note_on_texts(dir, hf_tokenizer.lowercases)?);
     }
-    let (mut tokenizer, mut tokenizers) = (read.config, read.tokenizers);
+    let (mut tokenizer, mut tokenizers) = (hf_tokenizer.config, hf_tokenizer.tokenizers);
     if let Some(labels) = &labels {
         tokenizers = with_labels(&tokenizers, labels, dir)?;
     }

@@ -21,8 +21,8 @@ use super::options::names_of_norms;
 use super::search::MarianSearchSettings;
 use super::vocab::N_CONTROL;
 use crate::export::{ExportProblem, Exported, UnsupportedFeatures};
+use crate::exported_tensors::ExportedTensors;
 use crate::recipe::NameMapping;
-use crate::reverse::ExportedTensors;
 use crate::tensors::Archive;
 
 const KIND: &str = "Marian";
@@ -75,7 +75,7 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     let translator = translator(model)?;
     let checked = check(model, translator, starts_with_zeros(table, start));
     checked.map_err(ExportProblem::into_error)?;
-    let reversed = reversed(loaded, translator)?;
+    let tensors = exported_tensors(loaded, translator)?;
     let options = options(model, translator, start as usize);
     let ours = |name: &str| -> io::Result<Vec<f32>> {
         let parameter = by_name.get(name);
@@ -84,8 +84,8 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     };
     let write_model = |path: &Path| {
         let mut archive = Archive::new(BufWriter::new(File::create(path)?));
-        for (name, shape) in reversed.shapes() {
-            archive.array(&name, &shape, &reversed.values(&name, &ours)?)?;
+        for (name, shape) in tensors.shapes() {
+            archive.array(&name, &shape, &tensors.values(&name, &ours)?)?;
         }
         archive.text(super::OPTIONS, &options)?;
         archive.finish()?.flush()
@@ -150,13 +150,13 @@ fn check(model: &ModelConfig, translator: &Translator, starts_with_zeros: bool) 
     differences.refuse(KIND)
 }
 
-fn reversed(loaded: &LoadedModel, translator: &Translator) -> Result<ExportedTensors> {
+fn exported_tensors(loaded: &LoadedModel, translator: &Translator) -> Result<ExportedTensors> {
     let mixing = translator.decoder.decoder_mixing;
     let norms = names_of_norms(loaded.config.model.norm_position, mixing);
     let tables: Vec<NameMapping> =
         [names::SHARED_EMBEDDINGS, names::OUTPUT_BIAS, names::LAYERS].into_iter().chain(norms).collect();
-    let reversed = ExportedTensors::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
-    Ok(reversed.with_rows())
+    let tensors = ExportedTensors::new(KIND, &tables, &checkpoint::shapes(&loaded.architecture))?;
+    Ok(tensors.with_rows())
 }
 
 /// Returns the options of a model with `vocab` tokens, in YAML.

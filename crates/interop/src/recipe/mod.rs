@@ -1,19 +1,19 @@
 //! The tensors from which each of our parameters is made.
 
+mod parameter_source;
 mod sinusoids;
-mod source;
-mod theirs;
+mod source_pattern;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use self::parameter_source::ExpectedShape;
+pub(super) use self::parameter_source::ParameterSource;
 pub(super) use self::sinusoids::SinusoidTable;
-use self::source::numbered;
-pub(super) use self::source::{NameMapping, SourcePattern, names, theirs};
-use self::theirs::ExpectedShape;
-pub(super) use self::theirs::ParameterSource;
+use self::source_pattern::numbered;
+pub(super) use self::source_pattern::{NameMapping, SourcePattern, names, parameter_source};
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 
@@ -25,7 +25,7 @@ const OUTPUT_BIAS: &str = "head.bias";
 /// A bias so low that the token's probability is 0.
 pub(super) const NEVER: f32 = -1e3;
 /// The maximum size of a computed table.
-const MOST_COMPUTED: usize = 1 << 24;
+const MAX_COMPUTED_ELEMENTS: usize = 1 << 24;
 
 /// The tensors of another tool's model, under our names.
 #[derive(Debug)]
@@ -81,9 +81,9 @@ impl Recipe {
                 self.check_computed(shape)?;
                 continue;
             }
-            for (theirs, expected) in self.theirs(name)?.needs(shape) {
-                self.check_tensor(&theirs, &expected)?;
-                used.insert(theirs);
+            for (tensor, expected) in self.source_of(name)?.needs(shape) {
+                self.check_tensor(&tensor, &expected)?;
+                used.insert(tensor);
             }
         }
         for name in self.tensors.names().filter(|name| !used.contains(*name)) {
@@ -94,7 +94,7 @@ impl Recipe {
 
     fn check_computed(&self, shape: &[usize]) -> Result<()> {
         let size = (shape.iter()).try_fold(1usize, |size, &d| size.checked_mul(d));
-        if size.is_some_and(|size| size <= MOST_COMPUTED) {
+        if size.is_some_and(|size| size <= MAX_COMPUTED_ELEMENTS) {
             Ok(())
         } else {
             let problem = format!("a table of positions of shape {shape:?} is too large");
@@ -141,8 +141,8 @@ impl Recipe {
         match self.positions {
             Some(sinusoids) if self.is_computed(name) => Ok(sinusoids.table(shape).into()),
             _ => {
-                let theirs = self.theirs(name);
-                let values = theirs.and_then(|theirs| theirs.values(&self.tensors, shape));
+                let source = self.source_of(name);
+                let values = source.and_then(|source| source.values(&self.tensors, shape));
                 let mut values = values.map_err(io::Error::other)?;
                 if name == OUTPUT_BIAS {
                     for &token in &self.barred {
@@ -159,12 +159,12 @@ impl Recipe {
     }
 
     /// Returns the tensors from which our parameter `name` is made.
-    fn theirs(&self, name: &str) -> Result<ParameterSource> {
-        let found = theirs(&self.names, name).ok_or_else(|| {
+    fn source_of(&self, name: &str) -> Result<ParameterSource> {
+        let found = parameter_source(&self.names, name).ok_or_else(|| {
             let problem = format!("this kind of model has no tensor for the parameter `{name}`");
             not_understood(Path::new(&self.path), problem)
         });
-        found.map(|theirs| theirs.renamed(|name| self.stored(name)))
+        found.map(|source| source.renamed(|name| self.stored(name)))
     }
 
     /// Returns the name under which the file has the tensor `name`: with a prefix, or with a name of early

@@ -7,32 +7,32 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::slot::VocabularyToken;
+use super::vocabulary_token::VocabularyToken;
 use super::{Kind, Role, SentencePiece};
 
 const WORD_MARK: char = '▁';
 
 impl SentencePiece {
-    pub(super) fn tokenizer_of(&self, slots: Vec<VocabularyToken>) -> Value {
-        let special: Vec<&str> = slots
+    pub(super) fn tokenizer_of(&self, tokens: Vec<VocabularyToken>) -> Value {
+        let special: Vec<&str> = tokens
             .iter()
-            .filter(|slot| matches!(slot.role, Role::Control | Role::Unknown))
-            .map(|slot| slot.text.as_str())
+            .filter(|token| matches!(token.role, Role::Control | Role::Unknown))
+            .map(|token| token.text.as_str())
             .collect();
         let added: Vec<Value> = (0..)
-            .zip(&slots)
-            .filter(|(_, slot)| matches!(slot.role, Role::Control | Role::Unknown | Role::Language))
-            .map(|(id, slot)| {
-                let is_special = matches!(slot.role, Role::Control | Role::Unknown);
-                added(id, &slot.text, is_special)
+            .zip(&tokens)
+            .filter(|(_, token)| matches!(token.role, Role::Control | Role::Unknown | Role::Language))
+            .map(|(id, token)| {
+                let is_special = matches!(token.role, Role::Control | Role::Unknown);
+                added(id, &token.text, is_special)
             })
             .collect();
-        let symbols = symbols(&slots);
+        let symbols = symbols(&tokens);
         let mut pre_tokenizers = Vec::new();
         // A unigram model divides whole texts, and finds no special tokens in them.
         if self.kind == Kind::Bpe {
             pre_tokenizers.extend(isolated(&symbols));
-            pre_tokenizers.push(metaspace(&slots));
+            pre_tokenizers.push(metaspace(&tokens));
             // Without symbols, no merges lead to a special token.
             if !symbols.is_empty() {
                 pre_tokenizers.extend(splitter(&special, self.byte_fallback));
@@ -51,8 +51,8 @@ impl SentencePiece {
             "post_processor": null,
             "decoder": self.decoder(),
             "model": match self.kind {
-                Kind::Unigram => self.unigram(&slots),
-                Kind::Bpe => self.bpe(&slots),
+                Kind::Unigram => self.unigram(&tokens),
+                Kind::Bpe => self.bpe(&tokens),
             },
         })
     }
@@ -92,43 +92,43 @@ impl SentencePiece {
         }
     }
 
-    fn unigram(&self, slots: &[VocabularyToken]) -> Value {
-        let vocab: Vec<(&str, f64)> = slots
+    fn unigram(&self, tokens: &[VocabularyToken]) -> Value {
+        let vocab: Vec<(&str, f64)> = tokens
             .iter()
-            .map(|slot| match slot.role {
-                Role::Symbol => (slot.text.as_str(), f64::from(symbol_score(&slot.text))),
-                _ => (slot.text.as_str(), f64::from(slot.score)),
+            .map(|token| match token.role {
+                Role::Symbol => (token.text.as_str(), f64::from(symbol_score(&token.text))),
+                _ => (token.text.as_str(), f64::from(token.score)),
             })
             .collect();
-        let is_matched = |slot: &VocabularyToken| matches!(slot.role, Role::Normal | Role::Symbol);
+        let is_matched = |token: &VocabularyToken| matches!(token.role, Role::Normal | Role::Symbol);
         let unmatched: Vec<usize> =
-            (slots.iter().enumerate()).filter(|(_, slot)| !is_matched(slot)).map(|(id, _)| id).collect();
-        let unk = slots.iter().position(|slot| slot.role == Role::Unknown);
+            (tokens.iter().enumerate()).filter(|(_, token)| !is_matched(token)).map(|(id, _)| id).collect();
+        let unk = tokens.iter().position(|token| token.role == Role::Unknown);
         json!({
             "type": "Unigram", "unk_id": unk, "vocab": vocab, "byte_fallback": self.byte_fallback,
             "sums": SUMS, "unmatched": unmatched,
         })
     }
 
-    fn bpe(&self, slots: &[VocabularyToken]) -> Value {
-        let vocab: serde_json::Map<String, Value> = slots
+    fn bpe(&self, tokens: &[VocabularyToken]) -> Value {
+        let vocab: serde_json::Map<String, Value> = tokens
             .iter()
             .zip(0..)
-            .map(|(slot, id): (&VocabularyToken, usize)| (slot.text.clone(), id.into()))
+            .map(|(token, id): (&VocabularyToken, usize)| (token.text.clone(), id.into()))
             .collect();
-        let unk = slots.iter().find(|slot| slot.role == Role::Unknown);
+        let unk = tokens.iter().find(|token| token.role == Role::Unknown);
         json!({
             "type": "BPE",
             "dropout": null,
-            "unk_token": unk.map(|slot| slot.text.as_str()),
+            "unk_token": unk.map(|token| token.text.as_str()),
             "continuing_subword_prefix": null,
             "end_of_word_suffix": null,
             "fuse_unk": true,
             "byte_fallback": self.byte_fallback,
             // Symbols have no merges.
-            "ignore_merges": slots.iter().any(|slot| slot.role == Role::Symbol),
+            "ignore_merges": tokens.iter().any(|token| token.role == Role::Symbol),
             "vocab": vocab,
-            "merges": merges(slots),
+            "merges": merges(tokens),
         })
     }
 }
@@ -140,18 +140,19 @@ fn symbol_score(text: &str) -> f32 {
 }
 
 /// Divides words before the search for pieces, unless a piece may contain a blank.
-fn metaspace(slots: &[VocabularyToken]) -> Value {
-    let crosses = |slot: &VocabularyToken| {
-        matches!(slot.role, Role::Normal | Role::Symbol) && slot.text.chars().skip(1).any(|c| c == WORD_MARK)
+fn metaspace(tokens: &[VocabularyToken]) -> Value {
+    let crosses = |token: &VocabularyToken| {
+        matches!(token.role, Role::Normal | Role::Symbol)
+            && token.text.chars().skip(1).any(|c| c == WORD_MARK)
     };
-    let split = !slots.iter().any(crosses);
+    let split = !tokens.iter().any(crosses);
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": split})
 }
 
 /// User-defined symbols, the longest first.
-fn symbols(slots: &[VocabularyToken]) -> Vec<&str> {
-    let symbols = slots.iter().filter(|slot| slot.role == Role::Symbol);
-    let mut symbols: Vec<&str> = symbols.map(|slot| slot.text.as_str()).collect();
+fn symbols(tokens: &[VocabularyToken]) -> Vec<&str> {
+    let symbols = tokens.iter().filter(|token| token.role == Role::Symbol);
+    let mut symbols: Vec<&str> = symbols.map(|token| token.text.as_str()).collect();
     symbols.sort_by_key(|text| std::cmp::Reverse(text.len()));
     symbols
 }
@@ -167,18 +168,19 @@ fn isolated(symbols: &[&str]) -> Option<Value> {
 }
 
 /// All pairs of pieces that make up a piece, beginning with the pairs of the likeliest piece.
-fn merges(slots: &[VocabularyToken]) -> Vec<(&str, &str)> {
-    let pieces: HashMap<&str, usize> = slots
+fn merges(tokens: &[VocabularyToken]) -> Vec<(&str, &str)> {
+    let pieces: HashMap<&str, usize> = tokens
         .iter()
         .enumerate()
-        .filter(|(_, slot)| matches!(slot.role, Role::Normal))
-        .map(|(id, slot)| (slot.text.as_str(), id))
+        .filter(|(_, token)| matches!(token.role, Role::Normal))
+        .map(|(id, token)| (token.text.as_str(), id))
         .collect();
-    let mut ranked: Vec<&VocabularyToken> = slots.iter().filter(|slot| slot.role == Role::Normal).collect();
+    let mut ranked: Vec<&VocabularyToken> =
+        tokens.iter().filter(|token| token.role == Role::Normal).collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
     let mut merges = Vec::new();
-    for slot in ranked {
-        let cuts = slot.text.char_indices().skip(1).map(|(at, _)| slot.text.split_at(at));
+    for token in ranked {
+        let cuts = token.text.char_indices().skip(1).map(|(at, _)| token.text.split_at(at));
         let mut pairs: Vec<(&str, &str)> =
             cuts.filter(|(left, right)| pieces.contains_key(left) && pieces.contains_key(right)).collect();
         pairs.sort_by_key(|(left, right)| (pieces[left], pieces[right]));

@@ -3,7 +3,7 @@
 
 mod document;
 mod protobuf;
-mod slot;
+mod vocabulary_token;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use attentive_base::regular_file;
 use attentive_config::TokenizerKind;
 
 use self::protobuf::{Field, ProtobufMessage};
-use self::slot::VocabularyToken;
+use self::vocabulary_token::VocabularyToken;
 use super::keys::not_understood;
 
 /// A model of SentencePiece.
@@ -157,8 +157,8 @@ impl SentencePiece {
 
     /// Returns the `tokenizer.json` with the ids of the pieces in this file.
     pub(super) fn tokenizer(&self) -> Value {
-        let slots = self.pieces.iter().map(VocabularyToken::of).collect();
-        self.tokenizer_of(slots)
+        let tokens = self.pieces.iter().map(VocabularyToken::of).collect();
+        self.tokenizer_of(tokens)
     }
 
     /// Returns the `tokenizer.json` for the vocabulary `ids`, which holds pieces as strings. Pieces of this
@@ -169,23 +169,23 @@ impl SentencePiece {
     pub(super) fn tokenizer_with(&self, ids: &HashMap<String, TokenId>) -> Result<Value, String> {
         let own: HashMap<&str, &Piece> =
             self.pieces.iter().map(|piece| (piece.text.as_str(), piece)).collect();
-        let mut slots: Vec<Option<VocabularyToken>> = vec![None; ids.len()];
+        let mut tokens: Vec<Option<VocabularyToken>> = vec![None; ids.len()];
         for (text, &id) in ids {
-            let slot = slots
+            let token = tokens
                 .get_mut(id as usize)
-                .filter(|slot| slot.is_none())
+                .filter(|token| token.is_none())
                 .ok_or_else(|| format!("the id {id} of `{text}` is taken, or beyond the vocabulary"))?;
-            *slot = Some(match own.get(text.as_str()) {
+            *token = Some(match own.get(text.as_str()) {
                 Some(piece) => VocabularyToken::of(piece),
                 None => VocabularyToken::foreign(text),
             });
         }
-        let mut slots: Vec<VocabularyToken> = slots.into_iter().flatten().collect();
+        let mut tokens: Vec<VocabularyToken> = tokens.into_iter().flatten().collect();
         let is_beyond = |piece: &&Piece| {
             matches!(piece.role, Role::Normal | Role::Symbol) && !ids.contains_key(&piece.text)
         };
-        slots.extend(self.pieces.iter().filter(is_beyond).map(VocabularyToken::of));
-        Ok(self.tokenizer_of(slots))
+        tokens.extend(self.pieces.iter().filter(is_beyond).map(VocabularyToken::of));
+        Ok(self.tokenizer_of(tokens))
     }
 
     /// Returns the `tokenizer.json` in which the tokens `front` replace the first three pieces: `<unk>`,

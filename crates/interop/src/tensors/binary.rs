@@ -49,7 +49,7 @@ struct Header {
     data: u64,
 }
 
-pub(super) fn places(file: &[u8]) -> FileTensors {
+pub(super) fn file_tensors(file: &[u8]) -> FileTensors {
     let mut rest = Rest { bytes: file, len: file.len() };
     match rest.number()? {
         VERSION => {}

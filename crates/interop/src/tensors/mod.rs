@@ -27,12 +27,12 @@ pub(super) struct Tensors {
     /// The file or directory, for messages.
     path: PathBuf,
     files: Vec<Mapped>,
-    found: BTreeMap<String, Place>,
+    found: BTreeMap<String, TensorLocation>,
 }
 
-/// The place of a tensor.
+/// Where a tensor is, and what its bytes mean.
 #[derive(Debug)]
-struct Place {
+struct TensorLocation {
     file: usize,
     bytes: Range<usize>,
     shape: Vec<usize>,
@@ -103,34 +103,35 @@ impl Tensors {
 
     /// Opens the tensors of the NumPy archive `path`.
     pub(super) fn npz(path: &Path) -> Result<Self> {
-        Self::one_file(path, npz::places)
+        Self::one_file(path, npz::file_tensors)
     }
 
     /// Opens the tensors of Marian's binary file `path`.
     pub(super) fn binary(path: &Path) -> Result<Self> {
-        Self::one_file(path, binary::places)
+        Self::one_file(path, binary::file_tensors)
     }
 
     fn none(path: &Path) -> Self {
         Self { path: path.to_path_buf(), files: Vec::new(), found: BTreeMap::new() }
     }
 
-    fn one_file(path: &Path, places: fn(&[u8]) -> FileTensors) -> Result<Self> {
+    fn one_file(path: &Path, file_tensors: fn(&[u8]) -> FileTensors) -> Result<Self> {
         let mut tensors = Self::none(path);
-        tensors.add(path, places)?;
+        tensors.add(path, file_tensors)?;
         Ok(tensors)
     }
 
-    /// Adds the tensors that `places` finds in the file `path`.
-    fn add(&mut self, path: &Path, places: fn(&[u8]) -> FileTensors) -> Result<()> {
+    /// Adds the tensors that `file_tensors` finds in the file `path`.
+    fn add(&mut self, path: &Path, file_tensors: fn(&[u8]) -> FileTensors) -> Result<()> {
         let file = regular_file::open(path).map_err(Error::io("read", path))?;
         let mapped = Mapped::open(&file, path, IfLost::End).map_err(Error::io("read", path))?;
-        let found = places(&mapped);
+        let found = file_tensors(&mapped);
         let found = found.map_err(|problem| not_understood(path, format!("damaged: {problem}")))?;
         for (name, stored) in found {
-            let place = stored.place(self.files.len(), mapped.len());
-            let place = place.map_err(|problem| not_understood(path, format!("tensor `{name}` {problem}")));
-            if self.found.insert(name.clone(), place?).is_some() {
+            let location = stored.location(self.files.len(), mapped.len());
+            let location =
+                location.map_err(|problem| not_understood(path, format!("tensor `{name}` {problem}")));
+            if self.found.insert(name.clone(), location?).is_some() {
                 let problem = format!("tensor `{name}` is there twice");
                 return Err(not_understood(path, problem));
             }
@@ -151,20 +152,20 @@ impl Tensors {
 
     /// Returns the shape of tensor `name`.
     pub(super) fn shape(&self, name: &str) -> Result<&[usize]> {
-        Ok(&self.place(name)?.shape)
+        Ok(&self.location(name)?.shape)
     }
 
     /// Returns the bytes of tensor `name`, as they are stored.
     pub(super) fn bytes(&self, name: &str) -> Result<&[u8]> {
-        Ok(self.bytes_at(self.place(name)?))
+        Ok(self.bytes_at(self.location(name)?))
     }
 
     /// Refuses number types that cannot be read.
     pub(super) fn check_type(&self, name: &str) -> Result<()> {
-        let place = self.place(name)?;
-        let problem = match &place.numbers {
+        let location = self.location(name)?;
+        let problem = match &location.numbers {
             Numbers::F32 | Numbers::F16 | Numbers::Bf16 => return Ok(()),
-            Numbers::Int8(_) => match factor(self.bytes_at(place)) {
+            Numbers::Int8(_) => match factor(self.bytes_at(location)) {
                 factor if factor.is_finite() && factor > 0.0 => return Ok(()),
                 factor => format!("its quantization factor is {factor}"),
             },
@@ -180,18 +181,18 @@ impl Tensors {
     /// # Panics
     /// Panics if [`Tensors::check_type`] refuses its type.
     pub(super) fn values(&self, name: &str) -> Result<Cow<'_, [f32]>> {
-        let place = self.place(name)?;
-        let bytes = self.bytes_at(place);
+        let location = self.location(name)?;
+        let bytes = self.bytes_at(location);
         let of_halves = |number: fn([u8; 2]) -> f32| {
             let (halves, _) = bytes.as_chunks();
             let numbers: Vec<f32> = halves.iter().map(|&half| number(half)).collect();
             Cow::Owned(numbers)
         };
-        Ok(match &place.numbers {
+        Ok(match &location.numbers {
             Numbers::F32 => in_place(bytes),
             Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
             Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
-            Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &place.shape, *order)),
+            Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &location.shape, *order)),
             Numbers::Other(kind) => panic!("{kind} was not refused"),
         })
     }
@@ -199,7 +200,7 @@ impl Tensors {
     /// True if two tensors have the same shape and hold the same numbers (identical bits if they have the
     /// same type).
     pub(super) fn same(&self, name: &str, other: &str) -> Result<bool> {
-        let (one, two) = (self.place(name)?, self.place(other)?);
+        let (one, two) = (self.location(name)?, self.location(other)?);
         if one.shape != two.shape {
             return Ok(false);
         }
@@ -213,11 +214,11 @@ impl Tensors {
         }))
     }
 
-    fn bytes_at(&self, place: &Place) -> &[u8] {
-        &self.files[place.file][place.bytes.clone()]
+    fn bytes_at(&self, location: &TensorLocation) -> &[u8] {
+        &self.files[location.file][location.bytes.clone()]
     }
 
-    fn place(&self, name: &str) -> Result<&Place> {
+    fn location(&self, name: &str) -> Result<&TensorLocation> {
         self.found.get(name).ok_or_else(|| not_understood(&self.path, format!("tensor `{name}` is missing")))
     }
 }
@@ -237,9 +238,9 @@ struct Stored {
 }
 
 impl Stored {
-    /// Returns the tensor's place in file number `file`, which is `len` bytes long, or describes what is
+    /// Returns the tensor's location in file number `file`, which is `len` bytes long, or describes what is
     /// wrong.
-    fn place(self, file: usize, len: usize) -> std::result::Result<Place, String> {
+    fn location(self, file: usize, len: usize) -> std::result::Result<TensorLocation, String> {
         let Self { start, room, shape, numbers } = self;
         let count = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
         let needed = count.and_then(|count| match &numbers {
@@ -251,7 +252,7 @@ impl Stored {
         let inside = start.checked_add(room).is_some_and(|end| end <= len);
         match needed {
             Some(needed) if inside && needed <= room => {
-                Ok(Place { file, bytes: start..start + needed, shape, numbers })
+                Ok(TensorLocation { file, bytes: start..start + needed, shape, numbers })
             }
             _ => Err(format!("is damaged: the file has {room} bytes for its shape {shape:?}")),
         }

@@ -5,7 +5,7 @@ use super::{FileTensors, Numbers, Stored};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-pub(super) fn places(file: &[u8]) -> FileTensors {
+pub(super) fn file_tensors(file: &[u8]) -> FileTensors {
     let mut found = Vec::new();
     for ZipEntry { name, data } in zip::entries(file)? {
         let array = array(&file[data.clone()]);

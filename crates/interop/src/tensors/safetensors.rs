@@ -40,7 +40,7 @@ pub(super) fn open(dir: &Path, tensors: &mut Tensors) -> Result<()> {
         }
     };
     names.iter().try_for_each(|name| match dir.join(name) {
-        part if part.exists() => tensors.add(&part, places),
+        part if part.exists() => tensors.add(&part, file_tensors),
         part => {
             let problem = format!("the part of the weights that `{INDEX}` lists is missing");
             Err(incomplete(&part, problem))
@@ -64,7 +64,7 @@ fn part(dir: &Path) -> Option<String> {
     names.filter(is_part).min()
 }
 
-fn places(file: &[u8]) -> FileTensors {
+fn file_tensors(file: &[u8]) -> FileTensors {
     let read = || SafeTensors::read_metadata(file).map_err(|error| error.to_string());
     let (header, metadata) = try_contain(read)?;
     let data = header + size_of::<u64>();

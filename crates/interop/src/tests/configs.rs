@@ -279,7 +279,7 @@ fn both_sides_may_have_a_vocabulary() {
         attentive_text::SpecialTokens { start: special.pad, ..special }
     });
     let options = TranslateOptions::from(&pipeline.config().decode);
-    pipeline.translate_with(&["ein Hund"], &options).unwrap();
+    pipeline.translate_lines(&["ein Hund"], &options).unwrap();
 
     // Without the setting, there is one vocabulary.
     separate_vocabularies(&folder, false);

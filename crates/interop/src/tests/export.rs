@@ -130,7 +130,7 @@ fn the_order_of_sines_and_cosines_makes_no_difference() {
         options.search.strategy = Strategy::beam(3, 1, EarlyStopping::Never);
         options.search.max_new_tokens = 9;
         let [own, back] = [own, back].map(|pipeline| {
-            let found = pipeline.translate_with(&lines, &options).unwrap();
+            let found = pipeline.translate_lines(&lines, &options).unwrap();
             let best = found.into_iter().map(|one| one.hypotheses[0].clone());
             best.map(|best| (best.tokens, best.score)).collect::<Vec<_>>()
         });

@@ -142,7 +142,7 @@ fn languages_are_chosen_at_import_and_for_a_run() {
     let pipeline = pipeline.with_languages(&languages("", "fr_XX")).unwrap();
     assert_eq!(framed(&pipeline), [Some(42), Some(44)]);
     let options = TranslateOptions::from(&pipeline.config().decode);
-    let found = pipeline.translate_with(&["w5 w6"], &options).unwrap();
+    let found = pipeline.translate_lines(&["w5 w6"], &options).unwrap();
     assert_eq!(found[0].hypotheses[0].tokens[0], 44);
     let error = pipeline.with_languages(&languages("", "tlh")).unwrap_err();
     assert_eq!(error.hint(), Some("its languages are en_XX, de_DE, fr_XX".into()));

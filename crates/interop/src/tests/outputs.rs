@@ -120,7 +120,7 @@ fn translates(kind: &str, pipeline: &Pipeline, expected: &[Expected]) {
         assert_eq!(options.search.strategy.rows(), 4);
         let early_stopping = pipeline.config().decode.early_stopping;
         options.search.strategy = Strategy::beam(beam_width, 1, early_stopping);
-        let found = pipeline.translate_with(&lines, &options).unwrap();
+        let found = pipeline.translate_lines(&lines, &options).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             let best = &found.hypotheses[0];
             let theirs = match beam_width {

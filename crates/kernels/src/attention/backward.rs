@@ -2,7 +2,7 @@
 
 use super::block::QueryBlock;
 use super::operands::{Targets, Views};
-use super::{AttentionInputs, AttentionShape, Head, QkvOperands, columns, is_large};
+use super::{AttentionInputs, AttentionShape, Head, QkvOperands, is_large, softmax_columns};
 use crate::gemm::View;
 use crate::parallel::{for_each, for_each_short};
 use crate::scratch::{with_scratch, with_scratches};
@@ -98,8 +98,8 @@ impl Backward<'_> {
         for number in kv_head * shape.group()..(kv_head + 1) * shape.group() {
             let index = sentence * shape.n_heads + number;
             let head = Head::new(shape, self.inputs, self.views, index);
-            // SAFETY: as above; the bias of a head is written only by the task that owns the head in all
-            // sentences.
+            // SAFETY: this head of this sentence belongs to one task only, and the call borrows the gradients
+            // mutably; the bias of a head is written only by the task that owns the head in all sentences.
             let (q, bias) = unsafe {
                 let bias = self.bias.as_ref();
                 let bias = bias.map(|bias| bias.part(number, 0, 1, shape.scores()));
@@ -130,7 +130,7 @@ impl Backward<'_> {
                 Some(bias) => {
                     block.softmax_backward(weights, grad, 1.0, dropout);
                     self.add_bias_gradient(block, grad, bias.row_mut(0));
-                    columns::scale(grad, scale);
+                    softmax_columns::scale(grad, scale);
                 }
             }
             // SAFETY: `gradients` is borrowed mutably, and no other task has these rows.
@@ -150,7 +150,7 @@ impl Backward<'_> {
         with_scratch(n_queries * width, |rows| {
             transpose(View::rows(grad, block.width), [keys, n_queries], rows, width);
             for (row, bias) in rows.chunks_exact(width.max(1)).zip(bias) {
-                columns::add(bias, &row[..keys]);
+                softmax_columns::add(bias, &row[..keys]);
             }
         });
     }

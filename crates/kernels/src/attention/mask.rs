@@ -1,6 +1,6 @@
 //! Which attention weights dropout keeps.
 
-use super::columns::QueryLanes;
+use super::softmax_columns::QueryLanes;
 use crate::dropout::{DropoutBits, DropoutCall, GROUP};
 use crate::simd::LANES;
 

@@ -6,16 +6,16 @@
 
 mod backward;
 mod block;
-mod columns;
 mod mask;
 mod operands;
 mod scores;
-mod softmax;
+mod softmax_columns;
+mod softmax_row;
 
 pub use backward::attention_backward;
 pub use operands::QkvOperands;
 pub use scores::{Causality, Scores, scale_of};
-pub(crate) use softmax::{softmax_backward_row, softmax_row};
+pub(crate) use softmax_row::{softmax_backward_row, softmax_row};
 
 use attentive_base::lengths::Lengths;
 

@@ -11,15 +11,15 @@
 
 use std::marker::PhantomData;
 
-use part::QueryGroup;
-use stored::CacheElement;
+use cache_element::CacheElement;
+use query_group::QueryGroup;
 
 use crate::attention::softmax_row;
 use crate::gemm::Float;
 use crate::scratch::with_scratch;
 
-mod part;
-mod stored;
+mod cache_element;
+mod query_group;
 #[cfg(test)]
 mod tests;
 
@@ -47,7 +47,7 @@ pub struct Heads {
 pub struct CacheLayout {
     pub heads: Heads,
     /// The number type of keys and values.
-    pub numbers: Float,
+    pub precision: Float,
 }
 
 /// The arithmetic by which products are added to a sum.
@@ -83,7 +83,7 @@ pub struct Queries<'a> {
 /// The keys that a query sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VisibleKeys {
-    /// The first so many.
+    /// This many, from the first one on.
     All(usize),
     /// Those up to its own position.
     Earlier,
@@ -129,8 +129,8 @@ impl Heads {
     }
 
     /// The layout of blocks of keys and values of this type.
-    pub fn stored_in(self, numbers: Float) -> CacheLayout {
-        CacheLayout { heads: self, numbers }
+    pub fn stored_in(self, precision: Float) -> CacheLayout {
+        CacheLayout { heads: self, precision }
     }
 }
 
@@ -138,33 +138,33 @@ impl CacheLayout {
     /// Words of a block.
     pub fn block_len(&self) -> usize {
         let numbers = 2 * BLOCK * self.heads.kv_width();
-        match self.numbers {
+        match self.precision {
             Float::F32 => numbers,
             Float::Bf16 => numbers / 2,
         }
     }
 
-    /// Writes the keys and values of one position to `place` of a block.
+    /// Writes the keys and values of one position to a block, in which it has the number `index`.
     ///
     /// # Panics
     /// If a slice does not fit.
-    pub fn store(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
+    pub fn store(&self, block: &mut [f32], index: usize, keys: &[f32], values: &[f32]) {
         let block = &mut block[..self.block_len()];
-        match self.numbers {
-            Float::F32 => self.heads.store::<f32>(block, place, keys, values),
-            Float::Bf16 => self.heads.store::<u16>(block, place, keys, values),
+        match self.precision {
+            Float::F32 => self.heads.store::<f32>(block, index, keys, values),
+            Float::Bf16 => self.heads.store::<u16>(block, index, keys, values),
         }
     }
 
-    /// Copies the keys and values of the first `places` places of a block. The contents of the others are
+    /// Copies the keys and values of the first `len` positions of a block. The contents of the others are
     /// unspecified.
     ///
     /// # Panics
     /// If a slice does not fit.
-    pub fn copy(&self, from: &[f32], to: &mut [f32], places: usize) {
+    pub fn copy(&self, from: &[f32], to: &mut [f32], len: usize) {
         let half = self.block_len() / 2;
-        // A word may hold the last number of a place and the first one of the next.
-        let used = half + (places * half).div_ceil(BLOCK);
+        // A word may hold the last number of a position and the first one of the next.
+        let used = half + (len * half).div_ceil(BLOCK);
         to[..used].copy_from_slice(&from[..used]);
     }
 
@@ -178,7 +178,7 @@ impl CacheLayout {
         queries: Queries<'_>,
         blocks: &[&[f32]],
         bias: Option<&DistanceBiasValues>,
-        products: Accumulation,
+        accumulation: Accumulation,
         out: &mut [f32],
         attention: Option<&mut [f32]>,
     ) {
@@ -195,29 +195,29 @@ impl CacheLayout {
         for block in &blocks[..n_blocks] {
             assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
         }
-        let mut layer =
-            Layer { heads: self.heads, queries, blocks: &blocks[..n_blocks], bias, attention, keys };
-        match self.numbers {
-            Float::F32 => layer.attend::<f32>(products, n, out),
-            Float::Bf16 => layer.attend::<u16>(products, n, out),
+        let mut call =
+            AttendCall { heads: self.heads, queries, blocks: &blocks[..n_blocks], bias, attention, keys };
+        match self.precision {
+            Float::F32 => call.attend::<f32>(accumulation, n, out),
+            Float::Bf16 => call.attend::<u16>(accumulation, n, out),
         }
     }
 }
 
 impl Heads {
-    fn store<T: CacheElement>(&self, block: &mut [f32], place: usize, keys: &[f32], values: &[f32]) {
+    fn store<T: CacheElement>(&self, block: &mut [f32], index: usize, keys: &[f32], values: &[f32]) {
         let width = self.kv_width();
-        let (to_keys, to_values) = stored::of_words_mut::<T>(block).split_at_mut(BLOCK * width);
+        let (to_keys, to_values) = cache_element::of_words_mut::<T>(block).split_at_mut(BLOCK * width);
         assert_eq!(keys.len(), width, "keys of {self:?}");
         for (to, &key) in to_keys.chunks_exact_mut(BLOCK).zip(keys) {
-            to[place] = T::rounded(key);
+            to[index] = T::rounded(key);
         }
-        T::round_into(values, &mut to_values[place * width..][..width]);
+        T::round_into(values, &mut to_values[index * width..][..width]);
     }
 }
 
-/// One call.
-struct Layer<'a> {
+/// One call of [`CacheLayout::attend`].
+struct AttendCall<'a> {
     heads: Heads,
     queries: Queries<'a>,
     blocks: &'a [&'a [f32]],
@@ -227,8 +227,8 @@ struct Layer<'a> {
     keys: usize,
 }
 
-impl<'a> Layer<'a> {
-    fn attend<T: CacheElement>(&mut self, products: Accumulation, n: usize, out: &mut [f32]) {
+impl<'a> AttendCall<'a> {
+    fn attend<T: CacheElement>(&mut self, accumulation: Accumulation, n: usize, out: &mut [f32]) {
         if let Some(attention) = self.attention.as_deref_mut() {
             attention.fill(0.0);
         }
@@ -239,17 +239,17 @@ impl<'a> Layer<'a> {
                 let rows = QUERIES.min(n - first);
                 let out = &mut out[first * width..];
                 if rows == 1 {
-                    self.attend_one::<T>(products, first, weights, stride, out);
+                    self.attend_one::<T>(accumulation, first, weights, stride, out);
                     continue;
                 }
                 for head in 0..n_heads {
-                    let part = self.part::<T>(first, rows, head);
+                    let group = self.group::<T>(first, rows, head);
                     let weights = &mut weights[..rows * stride];
-                    part.scores(products, weights, stride);
+                    group.scores(accumulation, weights, stride);
                     for (query, row) in (first..).zip(weights.chunks_exact_mut(stride)) {
                         self.softmax(head, query, row);
                     }
-                    part.contexts(products, weights, stride, out);
+                    group.contexts(accumulation, weights, stride, out);
                 }
             }
         });
@@ -258,32 +258,32 @@ impl<'a> Layer<'a> {
     /// All heads of one query.
     fn attend_one<T: CacheElement>(
         &mut self,
-        products: Accumulation,
+        accumulation: Accumulation,
         query: usize,
         weights: &mut [f32],
         stride: usize,
         out: &mut [f32],
     ) {
-        let part = self.part::<T>(query, 1, 0);
+        let group = self.group::<T>(query, 1, 0);
         let weights = &mut weights[..self.heads.n_heads * stride];
-        part.scores(products, weights, stride);
+        group.scores(accumulation, weights, stride);
         for (head, row) in weights.chunks_exact_mut(stride).enumerate() {
             self.softmax(head, query, row);
         }
-        part.contexts(products, weights, stride, out);
+        group.contexts(accumulation, weights, stride, out);
     }
 
     /// `rows` queries of `head`, or one query of all heads.
-    fn part<T: CacheElement>(&self, first: usize, rows: usize, head: usize) -> QueryGroup<'a, T> {
+    fn group<T: CacheElement>(&self, first: usize, rows: usize, head: usize) -> QueryGroup<'a, T> {
         QueryGroup {
             heads: self.heads,
             rows: &self.queries.rows[first * self.queries.stride..],
             stride: self.queries.stride,
-            n: rows,
+            n_queries: rows,
             head,
             blocks: self.blocks,
             keys: self.keys,
-            numbers: PhantomData,
+            element: PhantomData,
         }
     }
 

@@ -13,9 +13,9 @@ fn blocks(layout: CacheLayout, keys_values: &[f32]) -> Vec<Vec<f32>> {
     let positions: Vec<&[f32]> = keys_values.chunks_exact(2 * width).collect();
     let block = |positions: &[&[f32]]| {
         let mut block = vec![f32::from_bits(u32::MAX); layout.block_len()];
-        for (place, position) in positions.iter().enumerate() {
+        for (index, position) in positions.iter().enumerate() {
             let (keys, values) = position.split_at(width);
-            layout.store(&mut block, place, keys, values);
+            layout.store(&mut block, index, keys, values);
         }
         block
     };
@@ -33,10 +33,10 @@ fn found(
     let blocks: Vec<&[f32]> = blocks.iter().map(Vec::as_slice).collect();
     let mut out = vec![f32::NAN; n * layout.heads.query_width()];
     let mut weights = vec![f32::NAN; n * queries.visible(n - 1)];
-    let products = Accumulation::AsInMatrixProducts;
-    layout.attend(queries, &blocks, bias, products, &mut out, Some(&mut weights));
+    let accumulation = Accumulation::AsInMatrixProducts;
+    layout.attend(queries, &blocks, bias, accumulation, &mut out, Some(&mut weights));
     let mut again = vec![f32::NAN; out.len()];
-    layout.attend(queries, &blocks, bias, products, &mut again, None);
+    layout.attend(queries, &blocks, bias, accumulation, &mut again, None);
     assert_eq!(bits(&out), bits(&again));
     (out, weights)
 }
@@ -50,16 +50,16 @@ fn what_is_copied_is_all_of_the_places_before() {
         for numbers in [Float::F32, Float::Bf16] {
             let layout = heads(n_heads, n_kv_heads, d_head).stored_in(numbers);
             let width = layout.heads.kv_width();
-            for places in 0..BLOCK {
-                let all = random((places + 1) * 2 * width, 3);
-                let (before, new) = all.split_at(places * 2 * width);
+            for len in 0..BLOCK {
+                let all = random((len + 1) * 2 * width, 3);
+                let (before, new) = all.split_at(len * 2 * width);
                 let whole = blocks(layout, &all).remove(0);
                 let mut copy = vec![f32::from_bits(u32::MAX); layout.block_len()];
                 let from = blocks(layout, before).pop().unwrap_or_else(|| copy.clone());
-                layout.copy(&from, &mut copy, places);
+                layout.copy(&from, &mut copy, len);
                 let (keys, values) = new.split_at(width);
-                layout.store(&mut copy, places, keys, values);
-                assert_eq!(bits(&copy), bits(&whole), "{layout:?}, {places} places");
+                layout.store(&mut copy, len, keys, values);
+                assert_eq!(bits(&copy), bits(&whole), "{layout:?}, {len} positions");
             }
         }
     }

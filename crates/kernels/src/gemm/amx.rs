@@ -206,7 +206,7 @@ impl AmxSession {
     /// # Panics
     /// See [`Self::bf16`].
     pub(super) fn int8(_proof: AmxInt8) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the proof shows that the CPU has these products and the system lets this process use them.
         unsafe { Self::new(Numbers::Int8) }
     }
 
@@ -243,7 +243,8 @@ impl AmxSession {
     /// All tiles of the operands are readable, and the output is readable and writable for 16 rows and 64
     /// columns.
     pub(super) unsafe fn wide(&self, operands: &AmxOperands<1, 4>, out: &OutputTiles) {
-        // SAFETY: as above.
+        // SAFETY: memory is accessed only where the caller guarantees it; the registers have been configured
+        // since `self` was created.
         unsafe {
             match self.numbers {
                 Numbers::Bf16 => wide!("tdpbf16ps", operands, out),

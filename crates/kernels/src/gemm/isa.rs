@@ -205,7 +205,7 @@ impl IntegerIsa {
     }
 }
 
-/// A way to compute a product.
+/// A kernel for products of floating-point matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FloatKernel {
     /// Multiplies `f32` operands unchanged.
@@ -217,7 +217,7 @@ pub(crate) enum FloatKernel {
 }
 
 impl FloatKernel {
-    /// The best engine of this CPU for `precision`.
+    /// The best kernel of this CPU for `precision`.
     pub(crate) fn detect(precision: Float) -> Self {
         match precision {
             Float::F32 => Self::F32(Isa::detect()),

@@ -70,7 +70,8 @@ impl<'a> RightTiles<'a> {
     }
 }
 
-/// `out[rows]` = (or += for `add`) `left` `[rows, depth]` · `right` `[depth, out.cols()]`.
+/// `out[rows]` = (or += for `add`) `left` `[rows, depth]` · `right` `[depth, out.cols()]`, none of
+/// which is empty.
 pub(super) fn block_product(
     isa: Isa,
     depth: usize,
@@ -83,6 +84,7 @@ pub(super) fn block_product(
     let n = out.cols();
     let m = rows.len();
     let (mr, nr) = (isa.mr(), isa.nr());
+    debug_assert!(m > 0 && n > 0 && depth > 0, "an empty product: [{m}, {depth}] · [{depth}, {n}]");
     let last = (m - 1) / mr * left.panel + (m - 1) % mr * left.row + (depth - 1) * left.col;
     assert!(last < left.data.len(), "`left` needs {} elements but has {}", last + 1, left.data.len());
     let end = right.end(nr, depth, n);
@@ -108,7 +110,8 @@ pub(super) fn block_product(
     };
     let wide = if m <= isa.wide_rows() { n / nr / WIDE * WIDE } else { 0 };
     for panel in (0..wide).step_by(WIDE) {
-        // SAFETY: as below, for `WIDE` tiles of `nr` columns each.
+        // SAFETY: the assertions above cover `a` and `b`, and all rows and `WIDE` tiles of `nr` columns lie
+        // inside `out`.
         unsafe { tile(out, 0, 0, panel).run_wide(isa, m) }
     }
     for panel in wide..n.div_ceil(nr) {

@@ -129,11 +129,11 @@ impl Product<'_> {
         self.write_with(FloatKernel::detect(precision), out);
     }
 
-    /// [`Self::write_to`] with a given engine, which this CPU must support.
-    pub(crate) fn write_with(&self, engine: FloatKernel, out: &mut TileMut<'_>) {
+    /// [`Self::write_to`] with a given kernel, which this CPU must support.
+    pub(crate) fn write_with(&self, kernel: FloatKernel, out: &mut TileMut<'_>) {
         self.check(out);
         let plain = self.with(self.a, RightOperand::Plain(self.b));
-        match engine {
+        match kernel {
             FloatKernel::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
             FloatKernel::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
             #[cfg(target_arch = "x86_64")]

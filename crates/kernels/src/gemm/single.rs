@@ -34,11 +34,11 @@ const NARROW: usize = 64;
 /// Cost of packing one element of `b`, in multiply-adds.
 const PACK_WORK: usize = 8;
 
-/// An `f32` engine.
+/// The kernel that multiplies in `f32`.
 #[derive(Clone, Copy)]
 pub(crate) struct Single {
     isa: Isa,
-    /// Float of the operands, which are rounded while they are packed.
+    /// The number type of the operands, which are rounded while they are packed.
     precision: Float,
 }
 

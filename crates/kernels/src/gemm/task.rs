@@ -4,7 +4,7 @@ use crate::parallel::for_each;
 use crate::threads::Threads;
 use crate::tile::TileMut;
 
-/// The task sizes preferred by an engine.
+/// The task sizes preferred by a kernel.
 pub(crate) struct Grain {
     /// The largest output rectangle per task.
     pub(crate) rows: usize,

@@ -43,27 +43,27 @@ fn operands(m: usize, n: usize, k: usize) -> [Vec<f32>; 4] {
     [a, at, b, bt]
 }
 
-/// All engines of this CPU.
-fn engines() -> Vec<FloatKernel> {
-    let mut engines = Vec::new();
+/// All kernels of this CPU.
+fn kernels() -> Vec<FloatKernel> {
+    let mut kernels = Vec::new();
     for isa in Isa::available() {
-        engines.extend([FloatKernel::F32(isa), FloatKernel::Rounded(isa)]);
+        kernels.extend([FloatKernel::F32(isa), FloatKernel::Rounded(isa)]);
     }
-    engines.extend(PairIsa::available().into_iter().map(FloatKernel::Pairs));
-    engines
+    kernels.extend(PairIsa::available().into_iter().map(FloatKernel::Pairs));
+    kernels
 }
 
-/// The operand as rounded by an engine.
-fn as_operand(engine: FloatKernel, x: &[f32]) -> Vec<f64> {
-    match engine {
+/// The operand as rounded by a kernel.
+fn as_operand(kernel: FloatKernel, x: &[f32]) -> Vec<f64> {
+    match kernel {
         FloatKernel::F32(_) => wide(x),
         FloatKernel::Rounded(_) | FloatKernel::Pairs(_) => x.iter().map(|&x| bf16::round(x).into()).collect(),
     }
 }
 
-/// The product computed by `engine`, in a new matrix or added to `start`.
+/// The product computed by `kernel`, in a new matrix or added to `start`.
 fn product(
-    engine: FloatKernel,
+    kernel: FloatKernel,
     [m, n, k]: [usize; 3],
     a: View<'_>,
     b: View<'_>,
@@ -71,7 +71,7 @@ fn product(
 ) -> Vec<f32> {
     let mut out = start.map_or(vec![f32::NAN; m * n], <[f32]>::to_vec);
     let mut tile = TileMut::new(&mut out, m, n, n);
-    of(a, b, k, start.is_some()).write_with(engine, &mut tile);
+    of(a, b, k, start.is_some()).write_with(kernel, &mut tile);
     out
 }
 
@@ -85,9 +85,9 @@ fn the_best_engine_is_among_the_tested_ones() {
     for precision in [Float::F32, Float::Bf16] {
         let best = FloatKernel::detect(precision);
         println!("{precision:?}: {} ({best:?})", precision.instructions());
-        assert!(engines().contains(&best), "{best:?} is not in {:?}", engines());
+        assert!(kernels().contains(&best), "{best:?} is not in {:?}", kernels());
     }
-    println!("fastest: {:?}; all: {:?}", Float::fastest(), engines());
+    println!("fastest: {:?}; all: {:?}", Float::fastest(), kernels());
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn matches_the_reference_in_every_layout() {
     for shape @ [m, n, k] in SHAPES {
         let data = operands(m, n, k);
         let start = random(m * n, 3);
-        for engine in engines() {
-            let (a, b) = (as_operand(engine, &data[0]), as_operand(engine, &data[2]));
+        for kernel in kernels() {
+            let (a, b) = (as_operand(kernel, &data[0]), as_operand(kernel, &data[2]));
             let expected = reference::gemm(m, n, k, &a, &b);
             let sum: Vec<f64> = expected.iter().zip(&start).map(|(p, &s)| p + f64::from(s)).collect();
             for (layout, (a, b)) in layouts(m, n, k, &data).into_iter().enumerate() {
-                let what = format!("{engine:?}, {shape:?}, layout {layout}");
-                assert_close(&product(engine, shape, a, b, None), &expected, 1e-5, &what);
-                assert_close(&product(engine, shape, a, b, Some(&start)), &sum, 1e-5, &what);
+                let what = format!("{kernel:?}, {shape:?}, layout {layout}");
+                assert_close(&product(kernel, shape, a, b, None), &expected, 1e-5, &what);
+                assert_close(&product(kernel, shape, a, b, Some(&start)), &sum, 1e-5, &what);
             }
         }
     }
@@ -145,11 +145,11 @@ fn a_matrix_strided_in_both_directions_is_read_correctly() {
         (0..rows * cols).map(|i| data[i / cols * 2 + i % cols * 3 * rows]).collect()
     };
     let (dense_a, dense_b) = (dense(&a, m, k), dense(&b, k, n));
-    for engine in engines() {
+    for kernel in kernels() {
         let shape = [m, n, k];
-        let found = product(engine, shape, gaps(&a, m), gaps(&b, k), None);
+        let found = product(kernel, shape, gaps(&a, m), gaps(&b, k), None);
         let (a, b) = (View::rows(&dense_a, k), View::rows(&dense_b, n));
-        assert!(bits(&found) == bits(&product(engine, shape, a, b, None)), "{engine:?}");
+        assert!(bits(&found) == bits(&product(kernel, shape, a, b, None)), "{kernel:?}");
     }
 }
 
@@ -158,14 +158,14 @@ fn a_row_does_not_depend_on_the_number_of_rows() {
     // So many columns that few rows use wide tiles.
     let (n, k) = (170, 600);
     let (a, w) = (random(70 * k, 1), random(n * k, 2));
-    for engine in engines() {
+    for kernel in kernels() {
         let rows = |m: usize| {
             let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
-            bits(&product(engine, [m, n, k], a, b, None))
+            bits(&product(kernel, [m, n, k], a, b, None))
         };
         let all = rows(70);
         for m in 1..70 {
-            assert!(rows(m) == all[..m * n], "{engine:?}: {m} rows differ from the first of 70");
+            assert!(rows(m) == all[..m * n], "{kernel:?}: {m} rows differ from the first of 70");
         }
     }
 }
@@ -176,16 +176,16 @@ fn a_column_does_not_depend_on_the_number_of_columns() {
     let w = random(600 * k, 2);
     for m in [1, 2, 7] {
         let a = random(m * k, 1);
-        for engine in engines() {
+        for kernel in kernels() {
             let last_row = |n: usize| {
                 let (a, b) = (View::rows(&a, k), View::transposed(&w, k));
-                bits(&product(engine, [m, n, k], a, b, None)[(m - 1) * n..])
+                bits(&product(kernel, [m, n, k], a, b, None)[(m - 1) * n..])
             };
             let all = last_row(600);
             for n in [1, 15, 16, 17, 31, 32, 33, 100, 511, 512, 513] {
                 assert!(
                     last_row(n) == all[..n],
-                    "{engine:?}: {m} rows: {n} columns differ from the first of 600"
+                    "{kernel:?}: {m} rows: {n} columns differ from the first of 600"
                 );
             }
         }
@@ -197,12 +197,12 @@ fn the_thread_count_changes_nothing() {
     for (m, n, k) in [(300, 700, 300), (1, 5000, 600), (2000, 10, 300), (100, 200, 2000)] {
         let (shape, a, b) = ([m, n, k], random(m * k, 1), random(k * n, 2));
         let pairs = PairIsa::available().into_iter().map(FloatKernel::Pairs);
-        let single = [FloatKernel::F32, FloatKernel::Rounded].map(|engine| engine(Isa::detect()));
-        for engine in pairs.chain(single) {
+        let single = [FloatKernel::F32, FloatKernel::Rounded].map(|kernel| kernel(Isa::detect()));
+        for kernel in pairs.chain(single) {
             assert_same_on_all_pools(|| {
-                let plain = product(engine, shape, View::rows(&a, k), View::rows(&b, n), None);
+                let plain = product(kernel, shape, View::rows(&a, k), View::rows(&b, n), None);
                 let (a, b) = (View::transposed(&a, m), View::transposed(&b, k));
-                [plain, product(engine, shape, a, b, None)].concat()
+                [plain, product(kernel, shape, a, b, None)].concat()
             });
         }
     }
@@ -213,10 +213,10 @@ fn the_epilogue_is_applied_last() {
     for [m, n, k] in SHAPES {
         let (data, bias, start) = (operands(m, n, k), random(n, 4), random(m * n, 3));
         let (a, b) = (View::rows(&data[0], k), View::rows(&data[2], n));
-        for engine in engines() {
+        for kernel in kernels() {
             for added in [false, true] {
                 let before = added.then_some(&start[..]);
-                let expected: Vec<f32> = product(engine, [m, n, k], a, b, before)
+                let expected: Vec<f32> = product(kernel, [m, n, k], a, b, before)
                     .iter()
                     .enumerate()
                     .map(|(i, x)| (x + bias[i % n]).max(0.0))
@@ -225,8 +225,8 @@ fn the_epilogue_is_applied_last() {
                 let mut tile = TileMut::new(&mut out, m, n, n);
                 let epilogue = Epilogue { bias: Some(&bias), activation: Activation::Relu };
                 let product = of(a, b, k, added).then(epilogue);
-                product.write_with(engine, &mut tile);
-                assert_eq!(out, expected, "{engine:?}, added: {added}, [{m}, {k}] · [{k}, {n}]");
+                product.write_with(kernel, &mut tile);
+                assert_eq!(out, expected, "{kernel:?}, added: {added}, [{m}, {k}] · [{k}, {n}]");
             }
         }
     }
@@ -237,12 +237,12 @@ fn nan_and_infinity_stay_in_their_rows_and_columns() {
     let (m, n, k) = (37, 41, 70);
     let [mut a, _, mut b, _] = operands(m, n, k);
     (a[3 * k + 69], a[20 * k], b[5 * n + 33]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
-    // Subnormal numbers, which some engines flush to zero.
+    // Subnormal numbers, which some kernels flush to zero.
     (a[30 * k + 1], b[n + 1]) = (1e-40, -1e-40);
-    for engine in engines() {
+    for kernel in kernels() {
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
-        let found = product(engine, [m, n, k], left, right, None);
-        let (a, b) = (as_operand(engine, &a), as_operand(engine, &b));
+        let found = product(kernel, [m, n, k], left, right, None);
+        let (a, b) = (as_operand(kernel, &a), as_operand(kernel, &b));
         let expected = reference::gemm(m, n, k, &a, &b);
         for (i, (&found, &expected)) in found.iter().zip(&expected).enumerate() {
             let same = if expected.is_finite() {
@@ -250,7 +250,7 @@ fn nan_and_infinity_stay_in_their_rows_and_columns() {
             } else {
                 found.is_nan() == expected.is_nan() && (found.is_nan() || f64::from(found) == expected)
             };
-            assert!(same, "{engine:?}: ({}, {}) is {found}, not {expected}", i / n, i % n);
+            assert!(same, "{kernel:?}: ({}, {}) is {found}, not {expected}", i / n, i % n);
         }
     }
 }
@@ -260,17 +260,17 @@ fn columns_outside_the_tile_stay_untouched() {
     for (m, n, k, width) in [(1, 140, 33, 160), (2, 20, 5, 50), (9, 20, 5, 50), (40, 70, 33, 90)] {
         let (a, b) = (random(m * k, 1), random(k * n, 2));
         let (left, right) = (View::rows(&a, k), View::rows(&b, n));
-        for engine in engines() {
+        for kernel in kernels() {
             let mut out = vec![7.0; m * width];
             let whole = TileMut::new(&mut out, m, width, width);
             // SAFETY: nothing else accesses `whole`.
             let mut part = unsafe { whole.part(0, 11, m, n) };
-            Product::new(k, left, right).write_with(engine, &mut part);
-            let product = reference::gemm(m, n, k, &as_operand(engine, &a), &as_operand(engine, &b));
+            Product::new(k, left, right).write_with(kernel, &mut part);
+            let product = reference::gemm(m, n, k, &as_operand(kernel, &a), &as_operand(kernel, &b));
             for (row, product) in out.chunks(width).zip(product.chunks(n)) {
                 assert_close(&row[11..11 + n], product, 1e-5, "inside");
                 let outside = || row[..11].iter().chain(&row[11 + n..]);
-                assert!(outside().all(|&x| x == 7.0), "{engine:?}: outside");
+                assert!(outside().all(|&x| x == 7.0), "{kernel:?}: outside");
             }
         }
     }
@@ -329,12 +329,12 @@ fn a_right_operand_packed_at_once_gives_the_same_bits() {
 fn a_product_on_one_thread_keeps_little_scratch() {
     let (m, n, k) = (256, 64, 20_000);
     let (a, b) = (vec![0.5; m * k], vec![0.5; k * n]);
-    let single = [FloatKernel::F32, FloatKernel::Rounded].map(|engine| engine(Isa::detect()));
+    let single = [FloatKernel::F32, FloatKernel::Rounded].map(|kernel| kernel(Isa::detect()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let kept = pool.expect("a pool").install(|| {
-        for engine in single {
+        for kernel in single {
             let (a, b) = (View::rows(&a, k), View::rows(&b, n));
-            product(engine, [m, n, k], a, b, None);
+            product(kernel, [m, n, k], a, b, None);
         }
         crate::scratch::kept()
     });

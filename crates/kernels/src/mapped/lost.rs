@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::IfLost;
 
-/// The place of a mapped file, as the handler finds it. Entries are never freed, since the handler may look
+/// The addresses of a mapped file, as the handler finds them. Entries are never freed, since the handler may look
 /// at them at any time; those that are not in use are used again.
 struct Entry {
     is_used: AtomicBool,

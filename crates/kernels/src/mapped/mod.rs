@@ -33,9 +33,9 @@ pub enum IfLost {
 /// that map it.
 #[derive(Debug)]
 pub struct Mapped {
-    /// Dropped before the map, so that its place is known as long as it is mapped.
+    /// Dropped before the map, so that its address is known as long as it is mapped.
     #[cfg(unix)]
-    watch: MappingGuard,
+    guard: MappingGuard,
     map: Mmap,
     path: PathBuf,
     /// The file when it was last known to be unchanged.
@@ -63,25 +63,26 @@ impl Mapped {
         // directory only ever replaces its files, and users must not change them, which the documentation
         // says.
         let map = unsafe { Mmap::map(file) }?;
-        Self::watched(map, file, path, if_lost)
+        Self::guarded(map, file, path, if_lost)
     }
 
-    /// [`Mapped::open`] for the bytes `place` of the file.
+    /// [`Mapped::open`] for the bytes `range` of the file.
     ///
     /// # Errors
     /// See [`Mapped::open`].
-    pub fn part(file: &File, path: &Path, place: Range<u64>, if_lost: IfLost) -> io::Result<Self> {
-        let len = usize::try_from(place.end - place.start).map_err(io::Error::other)?;
-        // SAFETY: see above.
-        let map = unsafe { MmapOptions::new().offset(place.start).len(len).map(file) }?;
-        Self::watched(map, file, path, if_lost)
+    pub fn part(file: &File, path: &Path, range: Range<u64>, if_lost: IfLost) -> io::Result<Self> {
+        let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+        // SAFETY: bytes of any value are valid, lost pages are handled by `MappingGuard`, and files are replaced
+        // but not changed; see [`Self::open`].
+        let map = unsafe { MmapOptions::new().offset(range.start).len(len).map(file) }?;
+        Self::guarded(map, file, path, if_lost)
     }
 
-    fn watched(map: Mmap, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
+    fn guarded(map: Mmap, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
         // Of parts of a file, the pages begin before the first byte.
         Ok(Self {
             #[cfg(unix)]
-            watch: MappingGuard::over(&map, path, if_lost),
+            guard: MappingGuard::over(&map, path, if_lost),
             map,
             path: path.to_path_buf(),
             state: Mutex::new(Some(FileState::of(&file.metadata()?))),
@@ -101,7 +102,7 @@ impl Mapped {
     /// [`Changed`] if it was changed.
     pub fn check(&self, is_same: impl FnOnce(&[u8]) -> bool) -> Result<(), Changed> {
         #[cfg(unix)]
-        if self.watch.has_lost() {
+        if self.guard.has_lost() {
             return Err(Changed);
         }
         let now = match fs::metadata(&self.path) {
@@ -118,7 +119,7 @@ impl Mapped {
         let is_shorter = state.is_some_and(|then| now.len < then.len);
         let is_same = !is_shorter && is_same(&self.map);
         #[cfg(unix)]
-        let is_same = is_same && !self.watch.has_lost();
+        let is_same = is_same && !self.guard.has_lost();
         *state = is_same.then_some(now);
         if is_same { Ok(()) } else { Err(Changed) }
     }

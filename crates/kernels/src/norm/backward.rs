@@ -34,7 +34,7 @@ impl<T> NormGradients<T> {
 /// The gradients of [`super::norm`] given `grad_out` `[rows, d]`.
 ///
 /// # Panics
-/// If a slice does not fit, or [`NormKind::Rms`] is given a bias.
+/// If a slice does not fit, or a kind without a bias is given one.
 pub fn norm_backward(
     call: NormCall,
     x: &[f32],
@@ -179,7 +179,7 @@ vectorized! {
             }
         }
         let d = x.len() as f32;
-        let shift = if kind == NormKind::Rms { 0.0 } else { sum_of(scaled, |g| g) / d };
+        let shift = if kind.is_centered() { sum_of(scaled, |g| g) / d } else { 0.0 };
         let slope = sum_of_two(scaled, dx, |g, x| g * x) / d * curvature;
         for (dx, &g) in dx.iter_mut().zip(&*scaled) {
             *dx = (g - shift - *dx * slope) * inverse;

@@ -15,6 +15,7 @@ use crate::simd::sum_of;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
 pub enum NormKind {
+    // Shaders know a norm by its place in this list.
     /// Layer normalization (Ba et al. 2016), with a gain and a bias for each feature.
     Layer,
     /// Root mean square normalization (Zhang and Sennrich 2019), with a gain for each feature.
@@ -37,6 +38,11 @@ impl NormKind {
     pub fn has_bias(self) -> bool {
         self != Self::Rms
     }
+
+    /// True if the mean of a row is subtracted.
+    pub(crate) fn is_centered(self) -> bool {
+        self != Self::Rms
+    }
 }
 
 /// Kind and dimensions of a call.
@@ -53,7 +59,7 @@ pub struct NormCall {
 impl NormCall {
     fn check(&self, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &[f32]) {
         let Self { kind, rows, d, .. } = *self;
-        assert!(kind != NormKind::Rms || bias.is_none(), "{kind:?} has no bias");
+        assert!(kind.has_bias() || bias.is_none(), "{kind:?} has no bias");
         assert_shape("x", x, [rows, d]);
         assert_shape("out", out, [rows, d]);
         assert_shape("gain", gain, [kind.width(d)]);
@@ -64,7 +70,7 @@ impl NormCall {
 /// `out` = the norm of each row of `x`, both `[rows, d]`.
 ///
 /// # Panics
-/// If a slice does not fit, or [`NormKind::Rms`] is given a bias.
+/// If a slice does not fit, or a kind without a bias is given one.
 pub fn norm(call: NormCall, x: &[f32], gain: &[f32], bias: Option<&[f32]>, out: &mut [f32]) {
     call.check(x, gain, bias, out);
     if call.d == 0 {

@@ -42,8 +42,8 @@ impl PackedColumns {
             }
         };
         let words = self.k.div_ceil(per_word);
-        let place = self.n % PANEL;
-        if place == 0 {
+        let lane = self.n % PANEL;
+        if lane == 0 {
             self.lines.resize(self.lines.len() + words, PanelLine::ZERO);
         }
         let first = self.lines.len() - words;
@@ -52,7 +52,7 @@ impl PackedColumns {
         let from = panel.chunks_exact(size_of::<PanelLine>());
         for (to, from) in self.lines[first..].iter_mut().zip(from) {
             let word = &from[start..start + 4];
-            to.0[place] = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            to.0[lane] = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
         }
         self.n += 1;
     }

@@ -7,7 +7,7 @@ use crate::area::{area, assert_shape};
 use crate::gemm::pairs;
 use crate::gemm::{Float, FloatKernel, Isa, bf16, int8};
 
-/// Memory for a [`Left`], to be used again and again.
+/// Memory for a [`LeftOperand`], to be used again and again.
 #[derive(Clone, Default)]
 pub struct LeftOperandBuf {
     lines: Vec<PanelLine>,
@@ -16,7 +16,7 @@ pub struct LeftOperandBuf {
 
 impl std::fmt::Debug for LeftOperandBuf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LeftBuf of {} bytes", size_of_val(&*self.lines))
+        write!(f, "LeftOperandBuf of {} bytes", size_of_val(&*self.lines))
     }
 }
 
@@ -26,13 +26,13 @@ impl std::fmt::Debug for LeftOperandBuf {
 pub struct LeftOperand<'a> {
     pub(super) rows: usize,
     pub(super) k: usize,
-    pub(super) kind: LeftStorage<'a>,
+    pub(super) storage: LeftStorage<'a>,
 }
 
 impl std::fmt::Debug for LeftOperand<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { rows, k, .. } = self;
-        write!(f, "Left [{rows}, {k}]")
+        write!(f, "LeftOperand [{rows}, {k}]")
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> LeftOperand<'a> {
         parallel: bool,
     ) -> Self {
         assert_shape("x", x, [rows, k]);
-        let kind = match kernel {
+        let storage = match kernel {
             ProductKernel::Float(FloatKernel::F32(isa)) => LeftStorage::F32(isa, x),
             ProductKernel::Float(FloatKernel::Rounded(isa)) => {
                 let rounded = &mut numbers_mut(lines)[..x.len()];
@@ -137,7 +137,7 @@ impl<'a> LeftOperand<'a> {
                 LeftStorage::Int8(int8::prepare(isa, k, x, bytes, scales, parallel))
             }
         };
-        Self { rows, k, kind }
+        Self { rows, k, storage }
     }
 
     pub fn rows(&self) -> usize {

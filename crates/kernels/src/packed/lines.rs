@@ -40,7 +40,8 @@ pub(super) fn numbers<T: Number>(lines: &[PanelLine]) -> &[T] {
 /// The lines as numbers.
 pub(super) fn numbers_mut<T: Number>(lines: &mut [PanelLine]) -> &mut [T] {
     let len = size_of_val(lines) / size_of::<T>();
-    // SAFETY: as above, and every `T` is a valid part of a line.
+    // SAFETY: every bit pattern is a `T`, lines are aligned to the size of each number, and every `T` is a
+    // valid part of a line.
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), len) }
 }
 

@@ -196,7 +196,7 @@ impl<'a> PackedProduct<'a> {
             return self.by_team(parts, out);
         }
         // These split their work themselves.
-        if let LeftStorage::F32(..) | LeftStorage::Rounded(..) = self.left.kind {
+        if let LeftStorage::F32(..) | LeftStorage::Rounded(..) = self.left.storage {
             let (single, product) = self.single();
             return single.product(&product, out);
         }
@@ -238,7 +238,7 @@ impl<'a> PackedProduct<'a> {
         let Self { left, row, weight, col, epilogue } = self;
         assert_eq!(weight.k(), left.k, "columns of the left operand");
         assert!(col + out.cols() <= weight.n() && row + out.rows() <= left.rows, "a part");
-        match (left.kind, weight) {
+        match (left.storage, weight) {
             (LeftStorage::Int8(left), PackedWeight::Int8(weight)) => {
                 int8::product(left, row, weight, col, out, epilogue);
             }
@@ -256,7 +256,7 @@ impl<'a> PackedProduct<'a> {
 
     /// The same as a product of `f32` numbers.
     fn single(self) -> (Single, Product<'a, View<'a>, RightOperand<'a>>) {
-        let (isa, x, right) = match (self.left.kind, self.weight) {
+        let (isa, x, right) = match (self.left.storage, self.weight) {
             (LeftStorage::F32(isa, x), PackedWeight::F32(weight)) => {
                 (isa, x, RightOperand::F32(weight, self.col))
             }

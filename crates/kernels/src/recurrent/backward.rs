@@ -257,7 +257,7 @@ impl BackwardPass<'_> {
             let mut flow = unsafe { flow.part(rank, 0, 1, state_cols) };
             with_scratch(cols, |hidden| {
                 for position in self.schedule.positions_of(rank).rev() {
-                    // SAFETY: as above.
+                    // SAFETY: each task has its own sequence, which owns this row.
                     unsafe { self.retreat_row(rank, position, flow.row_mut(0), hidden) };
                 }
             });

@@ -39,6 +39,7 @@ use crate::linear::Affine;
 #[cfg_attr(feature = "config", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
 pub enum CellKind {
+    // Shaders know a cell by its place in this list.
     /// A simple recurrent network: h' = tanh(W x + U h + b) (Elman 1990).
     Rnn,
     /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
@@ -106,8 +107,8 @@ impl CellKind {
         self.gates().max(self.saved())
     }
 
-    /// Whether x and U h + b always have the same gradient, because they only enter as a sum.
-    pub(crate) fn adds_plainly(self) -> bool {
+    /// True if x and U h + b always have the same gradient, because they only enter as a sum.
+    pub fn adds_plainly(self) -> bool {
         self != Self::Gru
     }
 }

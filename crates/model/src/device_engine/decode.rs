@@ -1,4 +1,4 @@
-//! Rows that grow: each position sees the earlier ones of its row and its source.
+//! Decoding: each new position of a row sees the earlier positions of its row, and its source.
 
 use attentive_device::{
     Buffer, CachedAttentionCall, CachedScores, Lengths, MatrixColumns, SeenBlocks, current,
@@ -15,7 +15,7 @@ use crate::nn::{
     AdditiveAttention, Attention, Pass, RecurrentLayer, RelativeEncoding, Sequences, Trained, hidden_part,
 };
 
-/// Some rows that go on from `state`, padded to a common length.
+/// New positions of some rows of `state`, padded to a common length.
 pub(super) struct IncrementalBatch<'a> {
     pub(super) sequences: Sequences<'a>,
     pub(super) lengths: &'a Lengths,
@@ -32,9 +32,9 @@ pub(super) struct IncrementalBatch<'a> {
 /// What every position sees.
 pub(super) struct Visible {
     earlier: Seen,
-    memory: Seen,
+    source: Seen,
     /// The rows of the matrices that are no padding, each with its row of the cache of earlier positions.
-    places: Vec<[usize; 2]>,
+    cache_rows: Vec<[usize; 2]>,
 }
 
 /// Blocks of a cache that positions see.
@@ -60,17 +60,17 @@ impl Visible {
             }
             seen
         };
-        let mut places = Vec::new();
+        let mut cache_rows = Vec::new();
         if !state.store.earlier.is_unused() {
             for (number, (row, &real)) in rows().enumerate() {
-                let place = |i| [number * width + i, row_of(&row.table, row.position + i)];
-                places.extend((0..real).map(place));
+                let pair = |i| [number * width + i, row_of(&row.table, row.position + i)];
+                cache_rows.extend((0..real).map(pair));
             }
         }
         Self {
             earlier: seen(|row| &row.table, |row, i| row.position + i + 1),
-            memory: seen(|row| &row.source.table, |row, _| row.source.len),
-            places,
+            source: seen(|row| &row.source.table, |row, _| row.source.len),
+            cache_rows,
         }
     }
 }
@@ -89,7 +89,7 @@ impl Seen {
         scores: CachedScores<&Buffer>,
         queries: MatrixColumns<&Buffer>,
         cache: &Buffer,
-    ) -> (Value, Weights) {
+    ) -> (Value, AttentionWeightRows) {
         let call = CachedAttentionCall {
             n_heads: heads.n_heads,
             n_kv_heads: heads.n_kv_heads,
@@ -101,20 +101,21 @@ impl Seen {
         let mut out = Buffer::take(call.out_len());
         let mut weights = Buffer::take(call.weights_len());
         current().cached_attention(call, scores, queries, cache, &mut out, &mut weights);
-        let weights = Weights { values: weights, n_heads: heads.n_heads, longest: call.longest() };
+        let weights =
+            AttentionWeightRows { values: weights, n_heads: heads.n_heads, longest: call.longest() };
         let width = heads.n_heads * d_value;
         (Value::new(out, [self.of_rows.len(), width]), weights)
     }
 }
 
 /// The attention weights of queries, `[rows, n_heads, longest]`.
-struct Weights {
+struct AttentionWeightRows {
     values: Buffer,
     n_heads: usize,
     longest: usize,
 }
 
-impl Weights {
+impl AttentionWeightRows {
     /// The weights of row `row` over the first `len` positions, averaged over the heads, given all `values`.
     fn mean(&self, values: &[f32], row: usize, len: usize) -> Vec<f32> {
         let first = row * self.n_heads;
@@ -152,7 +153,7 @@ impl Incremental for IncrementalBatch<'_> {
         let queries = whole(joined.buffer(), width);
         let keys_values = MatrixColumns { first: heads.query_width(), ..queries };
         let cache = &mut self.state.store.earlier;
-        cache.store(layer, keys_values, &self.visible.places);
+        cache.store(layer, keys_values, &self.visible.cache_rows);
         let scores = CachedScores::Dot { scale: heads.scale, by_distance: self.by_distance };
         let earlier = &self.visible.earlier;
         let (contexts, _) = earlier.attend(heads, heads.d_head, scores, queries, cache.layer(layer));
@@ -160,10 +161,10 @@ impl Incremental for IncrementalBatch<'_> {
     }
 
     fn attend_source(&mut self, queries: &Value, heads: Heads, layer: usize) -> Value {
-        let cache = &self.state.store.memory;
+        let cache = &self.state.store.sources;
         assert!(!cache.is_unused(), "attention without a source");
         let scores = CachedScores::Dot { scale: heads.scale, by_distance: None };
-        let (contexts, weights) = self.visible.memory.attend(
+        let (contexts, weights) = self.visible.source.attend(
             heads,
             heads.d_head,
             scores,
@@ -206,20 +207,21 @@ impl Incremental for IncrementalBatch<'_> {
         for step in 0..self.lengths.width() {
             let lens = self.lengths.lens();
             let active: Vec<usize> = (0..lens.len()).filter(|&row| lens[row] > step).collect();
-            let places: Vec<usize> = active.iter().map(|row| row * self.lengths.width() + step).collect();
+            let matrix_rows: Vec<usize> =
+                active.iter().map(|row| row * self.lengths.width() + step).collect();
             let of_state: Vec<usize> = active.iter().map(|&row| self.rows[row]).collect();
             let before = self.state.take_cells(0, &of_state);
             let h = hidden_part(before.clone(), layer);
             let query = self.sequences.side_by_side(&h, &[&attention.query]);
-            let (context, weights) = self.visible.memory.of_some(&places).attend(
+            let (context, weights) = self.visible.source.of_some(&matrix_rows).attend(
                 heads,
                 d_memory,
                 CachedScores::Additive(score.buffer()),
                 whole(query.buffer(), d_key),
-                self.state.store.memory.layer(0),
+                self.state.store.sources.layer(0),
             );
             let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
-            let input = tape::add(tape::select_rows(projected.clone(), &places), of_context);
+            let input = tape::add(tape::select_rows(projected.clone(), &matrix_rows), of_context);
             let direction = RecurrentDirection {
                 direction: Direction::Forward,
                 projected: input,
@@ -230,7 +232,7 @@ impl Incremental for IncrementalBatch<'_> {
             let after = tape::recurrent(layer.cell, &lengths, vec![direction], precision);
             let read: Vec<usize> = (0..active.len()).collect();
             self.state.put_cells(0, &of_state, &after, &read);
-            let pairs: Vec<[usize; 2]> = (0..).zip(&places).map(|(from, &to)| [from, to]).collect();
+            let pairs: Vec<[usize; 2]> = (0..).zip(&matrix_rows).map(|(from, &to)| [from, to]).collect();
             let put = |count, from, to: &mut Buffer| current().put_rows(count, from, &pairs, to);
             put(layer.d, whole(after.buffer(), width), &mut hidden);
             put(d_memory, whole(context.buffer(), d_memory), &mut contexts);
@@ -241,18 +243,18 @@ impl Incremental for IncrementalBatch<'_> {
 }
 
 impl IncrementalBatch<'_> {
-    /// Keeps the weights of each of [`rows`](Self::rows) that is given with its place in `weights`, if they
+    /// Keeps the weights of each of [`rows`](Self::rows) that is given with its row of `weights`, if they
     /// are wanted.
-    fn watch(&mut self, weights: &Weights, rows: impl Iterator<Item = (usize, usize)>) {
+    fn watch(&mut self, weights: &AttentionWeightRows, rows: impl Iterator<Item = (usize, usize)>) {
         let DeviceState { attention, rows: all, .. } = &mut *self.state;
         let Some(attention) = attention else {
             return;
         };
         attention.resize(all.len(), Vec::new());
         let values = weights.values.values();
-        for (number, place) in rows {
+        for (number, weights_row) in rows {
             let row = self.rows[number];
-            attention[row] = weights.mean(&values, place, all[row].source.len);
+            attention[row] = weights.mean(&values, weights_row, all[row].source.len);
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct DeviceMemory {
     /// Keys and values of earlier positions.
     pub(super) earlier: DeviceCache,
     /// Keys and values of sources.
-    pub(super) memory: DeviceCache,
+    pub(super) sources: DeviceCache,
 }
 
 /// A state in the memory of a device.
@@ -35,12 +35,12 @@ impl StateStore for DeviceMemory {
 
     fn share(&mut self, row: &Row<CachedSource>) {
         self.earlier.share(&row.table);
-        self.memory.share(&row.source.table);
+        self.sources.share(&row.source.table);
     }
 
     fn release(&mut self, row: &Row<CachedSource>) {
         self.earlier.release(&row.table);
-        self.memory.release(&row.source.table);
+        self.sources.release(&row.source.table);
     }
 
     fn select_cells(cells: &mut Buffer, width: usize, rows: &[usize]) {
@@ -50,8 +50,8 @@ impl StateStore for DeviceMemory {
     }
 }
 
-/// Encoded sources.
-pub(super) struct Memory {
+/// Encoded sources, one for each of the rows to add.
+pub(super) struct EncodedSources {
     pub(super) lengths: Lengths,
     /// Keys and values of each layer, `[positions, width]`.
     pub(super) layers: Vec<Value>,
@@ -63,18 +63,18 @@ impl DeviceState {
     /// A state without rows, with layers of these widths.
     pub(super) fn new(widths: KeptWidths) -> Self {
         let earlier: Vec<usize> = widths.earlier.iter().map(|heads| 2 * heads.kv_width()).collect();
-        let (earlier, memory) = (DeviceCache::new(&earlier), DeviceCache::new(&widths.memory));
-        Self::empty(widths, DeviceMemory { earlier, memory })
+        let (earlier, sources) = (DeviceCache::new(&earlier), DeviceCache::new(&widths.memory));
+        Self::empty(widths, DeviceMemory { earlier, sources })
     }
 
     /// Adds `added` rows at position 0 with these sources and states of the layers' cells.
-    pub(super) fn admit(&mut self, added: usize, memory: Option<Memory>, initial: &[Value]) {
+    pub(super) fn admit(&mut self, added: usize, encoded: Option<EncodedSources>, initial: &[Value]) {
         let before = self.rows.len();
         let mut pairs = Vec::new();
-        let cache = &mut self.store.memory;
+        let cache = &mut self.store.sources;
         for number in 0..added {
             let mut source = CachedSource::default();
-            if let Some(Memory { lengths, .. }) = &memory {
+            if let Some(EncodedSources { lengths, .. }) = &encoded {
                 source.len = lengths.lens()[number];
                 let positions = if cache.is_unused() { 0 } else { source.len };
                 for position in 0..positions {
@@ -85,9 +85,10 @@ impl DeviceState {
             self.rows.push(Row { source, ..Row::default() });
         }
         cache.prepare();
-        for (layer, found) in memory.iter().flat_map(|memory| &memory.layers).enumerate() {
-            let [_, width] = found.shape();
-            cache.store(layer, whole(found.buffer(), width), &pairs);
+        let layers = encoded.iter().flat_map(|encoded| &encoded.layers);
+        for (layer, keys_values) in layers.enumerate() {
+            let [_, width] = keys_values.shape();
+            cache.store(layer, whole(keys_values.buffer(), width), &pairs);
         }
         for ((cells, initial), &width) in self.cells.iter_mut().zip(initial).zip(&self.widths.cells) {
             let mut all = Buffer::take((before + added) * width);
@@ -140,16 +141,16 @@ impl DeviceState {
         Value::new(taken, [rows.len(), width])
     }
 
-    /// Replaces the states of some `rows`, ascending, in the cells of a layer, by those at `places` of
-    /// `states`.
-    pub(super) fn put_cells(&mut self, layer: usize, rows: &[usize], states: &Value, places: &[usize]) {
+    /// Replaces the states of some `rows`, ascending, in the cells of a layer, by the rows `from_rows`
+    /// of `states`.
+    pub(super) fn put_cells(&mut self, layer: usize, rows: &[usize], states: &Value, from_rows: &[usize]) {
         let width = self.widths.cells[layer];
         let cells = &mut self.cells[layer];
         if rows.len() == self.rows.len() {
             *cells = Buffer::take(rows.len() * width);
-            current().select_rows(width, states.buffer(), places, cells);
+            current().select_rows(width, states.buffer(), from_rows, cells);
         } else {
-            let pairs = places.iter().zip(rows).map(|(&from, &to)| [from, to]);
+            let pairs = from_rows.iter().zip(rows).map(|(&from, &to)| [from, to]);
             let pairs: Vec<[usize; 2]> = pairs.collect();
             current().put_rows(width, whole(states.buffer(), width), &pairs, cells);
         }

@@ -28,12 +28,12 @@ use attentive_tape::{self as tape, Float, TapeEpilogue, Value};
 
 use self::cache::whole;
 use self::decode::{IncrementalBatch, Visible};
-use self::device_memory::Memory;
+use self::device_memory::EncodedSources;
 use self::piece::{Piece, PieceLimits, Reader, pieces};
-use crate::engine::profile::{self, ProfileSection};
 use crate::incremental::Candidates;
 use crate::model::{self, Model};
 use crate::nn::{Decoder, ParameterKind, Pass, RecurrentAttention, Sequences, Trained};
+use crate::profile::{self, ProfileSection};
 use crate::shortlist::Shortlist;
 
 /// Positions of sources, with padding, that are encoded at a time, unless a single source is longer.
@@ -150,22 +150,22 @@ impl DeviceEngine {
         let rows = src.rows();
         let pass = Pass::inference();
         let encoder = self.model.layers.body.encoder();
-        let memory = encoder.map(|encoder| {
+        let sources = encoder.map(|encoder| {
             let encoded = self.model.encode_with(encoder, &Src::Tokens(src), &pass);
-            Memory {
+            EncodedSources {
                 layers: self.keys_and_values(&encoded.sequence, &pass),
                 lengths: encoded.sequence.lengths,
                 finals: encoded.finals,
             }
         });
-        let initial = match (self.decoder(), &memory) {
-            (Decoder::Recurrent(stack), Some(memory)) => stack.initial(rows, &memory.finals),
+        let initial = match (self.decoder(), &sources) {
+            (Decoder::Recurrent(stack), Some(sources)) => stack.initial(rows, &sources.finals),
             _ => {
                 let widths = state.widths.cells.iter();
                 widths.map(|&width| Value::zeros([rows, width])).collect()
             }
         };
-        state.admit(rows, memory, &initial);
+        state.admit(rows, sources, &initial);
     }
 
     /// What the attention of each layer reads of `memory`: keys, then values of each position.
@@ -242,7 +242,7 @@ impl DeviceEngine {
         let pass = Pass::inference();
         let stack = self.model.layers.body.decoder();
         let stack = stack.expect("checked by `new`");
-        let mut growing = IncrementalBatch {
+        let mut batch = IncrementalBatch {
             sequences: Sequences::new(&tokens.lengths, &pass),
             lengths: &tokens.lengths,
             rows,
@@ -253,13 +253,13 @@ impl DeviceEngine {
             state,
         };
         let table = self.model.layers.tgt_table();
-        let x = stack.input.forward(&tokens.ids, table, &mut growing);
-        let x = stack.layers.forward(x, &mut growing);
+        let x = stack.input.forward(&tokens.ids, table, &mut batch);
+        let x = stack.layers.forward(x, &mut batch);
         let x = match tokens.width() {
             1 => x,
             _ => tape::select_rows(x, &tokens.lengths.last_rows()),
         };
-        let values = self.model.head().prepared(x, &mut growing.sequences);
+        let values = self.model.head().prepared(x, &mut batch.sequences);
         state.advance(rows.iter().copied(), tokens.lens());
         values
     }

@@ -20,9 +20,9 @@ impl ScratchPool {
     /// so that few become large.
     pub(super) fn take(&self, len: usize) -> ScratchBuffer<'_> {
         let mut free = self.0.borrow_mut();
-        let place = free.partition_point(|data| data.len() < len);
-        let data = if place < free.len() {
-            free.remove(place)
+        let index = free.partition_point(|data| data.len() < len);
+        let data = if index < free.len() {
+            free.remove(index)
         } else {
             drop(free.pop());
             vec![0.0; len]
@@ -56,8 +56,8 @@ impl Drop for ScratchBuffer<'_> {
     fn drop(&mut self) {
         let data = std::mem::take(&mut self.data);
         let mut free = self.home.0.borrow_mut();
-        let place = free.partition_point(|other| other.len() < data.len());
-        free.insert(place, data);
+        let index = free.partition_point(|other| other.len() < data.len());
+        free.insert(index, data);
     }
 }
 

@@ -21,13 +21,13 @@ pub(super) struct Listed {
 pub(super) struct Columns {
     weight: PackedColumns,
     bias: Option<Vec<f32>>,
-    /// The place of each token's column, or [`NOWHERE`].
-    places: Vec<u32>,
+    /// The index of each token's column, or [`MISSING`].
+    indices: Vec<u32>,
     /// The number of columns once those that no sentence asked for any more had been dropped.
     fresh: usize,
 }
 
-const NOWHERE: u32 = u32::MAX;
+const MISSING: u32 = u32::MAX;
 
 impl Columns {
     /// No columns of `map` yet.
@@ -36,7 +36,7 @@ impl Columns {
         Self {
             weight: PackedColumns::new(weight.precision(), weight.k()),
             bias: map.bias.is_some().then(Vec::new),
-            places: vec![NOWHERE; weight.n()],
+            indices: vec![MISSING; weight.n()],
             fresh: 0,
         }
     }
@@ -45,7 +45,7 @@ impl Columns {
     /// that no row needs are dropped.
     pub(super) fn provide(&mut self, rows: &[Candidates], map: &PackedLinear) {
         let lists = || rows.chunk_by(Arc::ptr_eq).map(|same| &same[0]);
-        let lacks = |list: &Candidates| list.iter().any(|&token| self.place(token) == NOWHERE);
+        let lacks = |list: &Candidates| list.iter().any(|&token| self.index(token) == MISSING);
         if !lists().any(lacks) {
             return;
         }
@@ -63,8 +63,8 @@ impl Columns {
         let weight = map.weight.view();
         for &token in list {
             let column = token as usize;
-            if self.places[column] == NOWHERE {
-                self.places[column] = self.len() as u32;
+            if self.indices[column] == MISSING {
+                self.indices[column] = self.len() as u32;
                 self.weight.push(weight, column);
                 if let (Some(all), Some(bias)) = (&mut self.bias, &map.bias) {
                     all.push(bias[column]);
@@ -83,8 +83,8 @@ impl Columns {
         (self.weight.view(), self.bias.as_deref())
     }
 
-    /// The place of the column of `token`.
-    pub(super) fn place(&self, token: TokenId) -> u32 {
-        self.places[token as usize]
+    /// The index of the column of `token`.
+    pub(super) fn index(&self, token: TokenId) -> u32 {
+        self.indices[token as usize]
     }
 }

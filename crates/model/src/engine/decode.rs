@@ -1,4 +1,4 @@
-//! Rows that grow: each position sees the earlier ones of its row and its source.
+//! Decoding: each new position of a row sees the earlier positions of its row, and its source.
 
 use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, VisibleKeys};
 use attentive_kernels::gemm::Float;
@@ -11,7 +11,7 @@ use super::source::{EncodedSource, SourceBlocks};
 use crate::incremental::Incremental;
 use crate::nn::{AdditiveAttention, Attention, RecurrentLayer};
 
-/// The rows go on from `state`.
+/// New positions see the earlier positions of their rows, which are in `state`, and their sources.
 pub(super) struct CachedContext<'s> {
     pub(super) state: &'s mut RamState,
     /// The number type of keys and values.
@@ -40,22 +40,22 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
         let width = d + 2 * heads.kv_width();
         let layout = heads.stored_in(self.across.numbers);
         let start = attention.place.layer * layout.block_len();
-        let place = start..start + layout.block_len();
+        let range = start..start + layout.block_len();
         let (products, bias) = (self.products(), relative.bias.as_deref());
         let RamState { rows, store: Ram { cache, .. }, .. } = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
         for (span, row) in self.spans.iter().zip(rows) {
             if let Some(copied) = row.copied {
                 let (from, to) = cache.copied(copied);
-                layout.copy(&from[place.clone()], &mut to[place.clone()], span.first % BLOCK);
+                layout.copy(&from[range.clone()], &mut to[range.clone()], span.first % BLOCK);
             }
             let joined = &joined[span.rows.start * width..span.rows.end * width];
             for (position, new) in (span.first..).zip(joined.chunks_exact(width)) {
-                let block = &mut cache.block_mut(&row.table, position)[place.clone()];
+                let block = &mut cache.block_mut(&row.table, position)[range.clone()];
                 let (keys, values) = new[d..].split_at(heads.kv_width());
                 layout.store(block, position % BLOCK, keys, values);
             }
-            let blocks = cache.blocks(&row.table).map(|block| &block[place.clone()]);
+            let blocks = cache.blocks(&row.table).map(|block| &block[range.clone()]);
             let blocks: Vec<&[f32]> = blocks.collect();
             let queries =
                 Queries { rows: joined, stride: width, first: span.first, seen: VisibleKeys::Earlier };

@@ -15,7 +15,7 @@ use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, Re
 /// Positions to encode at a time; whole sequences are encoded, so there may be a few more.
 const AT_ONCE: usize = 512;
 
-/// The rows are whole sequences.
+/// Positions see their whole sequence, without padding.
 pub(super) struct WholeSequences;
 
 impl<'a> Encode for Rows<'a, WholeSequences> {
@@ -123,9 +123,9 @@ pub(super) fn store_all<'b>(
 ) {
     let kv_width = layout.heads.kv_width();
     for (rows, block) in rows.chunks(BLOCK * width).zip(blocks) {
-        for (place, row) in rows.chunks_exact(width).enumerate() {
+        for (position, row) in rows.chunks_exact(width).enumerate() {
             let (keys, values) = row[column..].split_at(kv_width);
-            layout.store(block, place, keys, &values[..kv_width]);
+            layout.store(block, position, keys, &values[..kv_width]);
         }
     }
 }

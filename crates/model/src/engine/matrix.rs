@@ -10,17 +10,17 @@ use super::Precision;
 
 /// A weight matrix `[d_out, d_in]`, packed for products.
 #[derive(Debug)]
-pub struct Matrix(Storage);
+pub struct Matrix(MatrixValues);
 
 #[derive(Debug)]
-enum Storage {
+enum MatrixValues {
     Owned(PackedWeightBuf),
-    File { file: Arc<Mapped>, shape: [usize; 2], places: Places },
+    File { file: Arc<Mapped>, shape: [usize; 2], ranges: PackedRanges },
 }
 
-/// Where the numbers of a packed matrix are in a file.
+/// The byte ranges of a packed matrix in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Places {
+pub enum PackedRanges {
     /// See [`PackedBf16`].
     Bf16(Range<usize>),
     /// See [`PackedInt8`].
@@ -38,28 +38,28 @@ impl Matrix {
     /// Packs `values`, `[d_out, d_in]` row after row.
     pub fn new(precision: Precision, values: &[f32], d_out: usize, d_in: usize) -> Self {
         let packed = PackedWeightBuf::pack(precision, values, d_out, d_in);
-        Self(Storage::Owned(packed))
+        Self(MatrixValues::Owned(packed))
     }
 
-    /// The packed matrix `shape` at `places` of `file`.
+    /// The packed matrix `shape` at `ranges` of `file`.
     ///
     /// # Errors
-    /// Places that do not fit the shape, or are not aligned.
+    /// Ranges that do not fit the shape, or are not aligned.
     ///
     /// # Panics
-    /// If the places are not in the file.
-    pub fn mapped(file: Arc<Mapped>, shape: [usize; 2], places: Places) -> Result<Self, PackedError> {
-        view(&file, shape, &places)?;
-        let storage = Storage::File { file, shape, places };
-        Ok(Self(storage))
+    /// If the ranges are not in the file.
+    pub fn mapped(file: Arc<Mapped>, shape: [usize; 2], ranges: PackedRanges) -> Result<Self, PackedError> {
+        view(&file, shape, &ranges)?;
+        let values = MatrixValues::File { file, shape, ranges };
+        Ok(Self(values))
     }
 
     /// The weight as kernels read it.
     pub fn view(&self) -> PackedWeight<'_> {
         match &self.0 {
-            Storage::Owned(packed) => packed.view(),
-            Storage::File { file, shape, places } => {
-                view(file, *shape, places).expect("checked when it was opened")
+            MatrixValues::Owned(packed) => packed.view(),
+            MatrixValues::File { file, shape, ranges } => {
+                view(file, *shape, ranges).expect("checked when it was opened")
             }
         }
     }
@@ -92,11 +92,15 @@ impl Matrix {
     }
 }
 
-fn view<'a>(file: &'a Mapped, [n, k]: [usize; 2], places: &Places) -> Result<PackedWeight<'a>, PackedError> {
-    let bytes = |place: &Range<usize>| &file[place.clone()];
-    Ok(match places {
-        Places::Bf16(values) => PackedWeight::Bf16(PackedBf16::from_bytes(n, k, bytes(values))?),
-        Places::Int8 { values, scales, sums } => {
+fn view<'a>(
+    file: &'a Mapped,
+    [n, k]: [usize; 2],
+    ranges: &PackedRanges,
+) -> Result<PackedWeight<'a>, PackedError> {
+    let bytes = |range: &Range<usize>| &file[range.clone()];
+    Ok(match ranges {
+        PackedRanges::Bf16(values) => PackedWeight::Bf16(PackedBf16::from_bytes(n, k, bytes(values))?),
+        PackedRanges::Int8 { values, scales, sums } => {
             let (values, scales, sums) = (bytes(values), bytes(scales), bytes(sums));
             PackedWeight::Int8(PackedInt8::from_bytes(n, k, values, scales, sums)?)
         }

@@ -14,7 +14,6 @@ mod encode;
 mod linear;
 mod matrix;
 mod packed;
-pub mod profile;
 mod projection;
 mod ram;
 mod recurrent;
@@ -25,7 +24,7 @@ mod tests;
 mod weights;
 
 pub use attentive_kernels::packed::Precision;
-pub use matrix::{Matrix, Places};
+pub use matrix::{Matrix, PackedRanges};
 pub use ram::{Ram, RamState};
 pub use weights::{Dense, Weight, Weights};
 
@@ -48,6 +47,7 @@ use self::source::sources;
 use self::weights::Recorder;
 use crate::model::Parameter;
 use crate::nn::{Blueprint, Decoder, Head, RecurrentLayer, Stack, Stacks};
+use crate::profile::{self, ProfileSection};
 use crate::shortlist::Shortlist;
 
 /// A model that decodes, with its weights packed.
@@ -180,12 +180,12 @@ impl Engine {
 
 /// The layers that decode.
 impl Engine {
-    fn writer(&self) -> &Stack<Packed, Decoder<Packed>> {
+    fn decoder_stack(&self) -> &Stack<Packed, Decoder<Packed>> {
         self.layers.body.decoder().expect("checked by `new`")
     }
 
     fn decoder(&self) -> &Decoder<Packed> {
-        &self.writer().layers
+        &self.decoder_stack().layers
     }
 
     /// The last layer at the last position of each span, `[spans, d_model]`.
@@ -197,7 +197,7 @@ impl Engine {
         buffers: &ScratchPool,
         state: &mut RamState,
     ) -> Vec<f32> {
-        let Stack { input, layers } = self.writer();
+        let Stack { input, layers } = self.decoder_stack();
         let mut rows = Rows {
             positions,
             spans,
@@ -253,7 +253,7 @@ impl Stepper for Engine {
         };
         let buffers = std::mem::take(&mut state.store.buffers);
         let first = state.rows.len();
-        profile::time(profile::ProfileSection::Encoder, || {
+        profile::time(ProfileSection::Encoder, || {
             encode(encoder, self.layers.src_table(), src, self.precision, &buffers, |encoded, rows| {
                 let sources = sources(self.decoder(), self.cache, &encoded.memory, rows);
                 for (number, source) in sources.into_iter().enumerate() {
@@ -268,14 +268,14 @@ impl Stepper for Engine {
     }
 
     fn step(&self, next: &[TokenId], state: &mut RamState) -> LastLayer {
-        profile::time(profile::ProfileSection::DecoderRest, || self.extend(next, &vec![1; next.len()], state))
+        profile::time(ProfileSection::DecoderRest, || self.extend(next, &vec![1; next.len()], state))
     }
 
     fn read(&self, tokens: &Padded, state: &mut RamState) -> LastLayer {
         let width = tokens.width();
         let real = tokens.lens().iter().zip(tokens.ids.chunks_exact(width.max(1)));
         let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
-        profile::time(profile::ProfileSection::DecoderRest, || self.extend(&ids, tokens.lens(), state))
+        profile::time(ProfileSection::DecoderRest, || self.extend(&ids, tokens.lens(), state))
     }
 
     fn select(&self, rows: &[usize], state: &mut RamState) {
@@ -283,19 +283,19 @@ impl Stepper for Engine {
     }
 
     fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
-        profile::time(profile::ProfileSection::Projection, || self.projection.likeliest(last, count, never))
+        profile::time(ProfileSection::Projection, || self.projection.likeliest(last, count, never))
     }
 
     fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
-        profile::time(profile::ProfileSection::Projection, || self.projection.most_likely(last, never))
+        profile::time(ProfileSection::Projection, || self.projection.most_likely(last, never))
     }
 
     fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
-        profile::time(profile::ProfileSection::Projection, || self.projection.answers(last, questions))
+        profile::time(ProfileSection::Projection, || self.projection.answers(last, questions))
     }
 
     fn logits(&self, last: LastLayer) -> Logits {
-        profile::time(profile::ProfileSection::Projection, || self.projection.logits(last))
+        profile::time(ProfileSection::Projection, || self.projection.logits(last))
     }
 
     fn cross_attention(&self, state: &RamState) -> Vec<Vec<f32>> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attentive_architecture::{self as architecture, RelativePositions};
+use attentive_architecture::AttentionSpec;
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cached_attention::DistanceBiasValues;
 use attentive_kernels::rotary::RotaryTable;
@@ -27,7 +27,7 @@ impl Storage for Packed {
     type Relative = Relative;
 
     fn relative(
-        attention: &architecture::AttentionSpec,
+        attention: &AttentionSpec,
         causality: Causality,
         max_len: usize,
         table: Option<Arc<Vec<f32>>>,
@@ -40,20 +40,16 @@ impl Storage for Packed {
     }
 }
 
+/// The biases of all heads and pairs of positions, with the `table` of buckets `[n_buckets, n_heads]`.
 fn bias(
-    attention: &architecture::AttentionSpec,
+    attention: &AttentionSpec,
     causality: Causality,
     max_len: usize,
     table: &[f32],
 ) -> Option<DistanceBiasValues> {
-    let RelativePositions::Buckets { n_buckets, max_distance } = attention.positions else {
-        return None;
-    };
-    let n_heads = attention.n_heads;
-    let bucket = match causality {
-        Causality::Causal => architecture::earlier_bucket,
-        Causality::Full => architecture::bucket,
-    };
-    let of = |head, query, key| table[bucket(n_buckets, max_distance, query, key) * n_heads + head];
+    let (n_heads, positions) = (attention.n_heads, attention.positions);
+    positions.bucket(causality, 0, 0)?;
+    let bucket = |query, key| positions.bucket(causality, query, key).unwrap_or_default();
+    let of = |head, query, key| table[bucket(query, key) * n_heads + head];
     Some(DistanceBiasValues::new(n_heads, max_len, of))
 }

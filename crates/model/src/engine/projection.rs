@@ -62,7 +62,7 @@ impl Projection {
     pub(super) fn likeliest(&self, last: LastLayer, count: usize, never: &[TokenId]) -> Vec<Vec<NextToken>> {
         let rows = last.rows;
         let question = likeliest_of_any_row(count, never);
-        let keep = Keep { asked: Asked::OfAll(&question), sums: true };
+        let keep = Keep { questions: RowQuestions::OfAll(&question), sums: true };
         let parts = self.parts(last, keep);
         (0..rows).map(|row| answer(&parts, row, 0).next_tokens()).collect()
     }
@@ -70,7 +70,7 @@ impl Projection {
     /// See [`attentive_decode::Stepper::answers`]. A shortlist has no effect.
     pub(super) fn answers(&self, last: LastLayer, questions: &[Question]) -> Vec<Answer> {
         let last = LastLayer { listed: None, ..last };
-        let keep = Keep { asked: Asked::OfEach(questions), sums: true };
+        let keep = Keep { questions: RowQuestions::OfEach(questions), sums: true };
         let parts = self.parts(last, keep);
         let all = questions.iter().enumerate();
         all.map(|(row, question)| answer(&parts, row, question.tokens.len())).collect()
@@ -80,7 +80,7 @@ impl Projection {
     pub(super) fn most_likely(&self, last: LastLayer, never: &[TokenId]) -> Vec<Option<TokenId>> {
         let rows = last.rows;
         let question = likeliest_of_any_row(1, never);
-        let keep = Keep { asked: Asked::OfAll(&question), sums: false };
+        let keep = Keep { questions: RowQuestions::OfAll(&question), sums: false };
         let parts = self.parts(last, keep);
         let best = |row| largest(&parts, row).first().map(|&(_, token)| token);
         (0..rows).map(best).collect()
@@ -126,7 +126,7 @@ impl Projection {
         linear_packed(listed.rows.len(), values, weight, bias, identity, &mut logits);
         let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
         let rows = rows.enumerate().map(|(row, (candidates, logits))| {
-            of_candidates(candidates, logits, columns, keep.asked.of(row), keep.sums)
+            of_candidates(candidates, logits, columns, keep.questions.of(row), keep.sums)
         });
         Part(rows.collect())
     }
@@ -135,7 +135,7 @@ impl Projection {
     fn of_columns(&self, left: &LeftOperand<'_>, chunks: Range<usize>, keep: Keep<'_>) -> Part {
         let (weight, bias) = (self.map.weight.view(), self.map.bias.as_ref().map(|bias| bias.as_slice()));
         let rows = left.rows();
-        let new = |row| OfRow::new(keep.asked.of(row), chunks.len());
+        let new = |row| OfRow::new(keep.questions.of(row), chunks.len());
         let mut part: Vec<OfRow> = (0..rows).map(new).collect();
         let mut logits = vec![0.0; rows * SUM_CHUNK];
         for chunk in chunks {
@@ -146,7 +146,7 @@ impl Projection {
             linear_packed_columns(left, weight, bias, identity, columns.clone(), logits);
             let of_rows = part.iter_mut().zip(logits.chunks_exact(columns.len()));
             for (row, (kept, logits)) in of_rows.enumerate() {
-                kept.add(keep.asked.of(row), first, logits, keep.sums);
+                kept.add(keep.questions.of(row), first, logits, keep.sums);
             }
         }
         Part(part)
@@ -161,18 +161,18 @@ fn of_candidates(
     question: &Question,
     sums: bool,
 ) -> OfRow {
-    let of_token = |&token: &TokenId| logits[columns.place(token) as usize];
+    let of_token = |&token: &TokenId| logits[columns.index(token) as usize];
     let logits: Vec<f32> = candidates.iter().map(of_token).collect();
-    // Places in the list, which is sorted, stand for tokens.
-    let place = |token: &TokenId| candidates.binary_search(token).ok();
-    let barred = question.barred.iter().filter_map(place);
-    let barred: Vec<u32> = barred.map(|place| place as u32).collect();
+    // Indices in the list, which is sorted, stand for tokens.
+    let index = |token: &TokenId| candidates.binary_search(token).ok();
+    let barred = question.barred.iter().filter_map(index);
+    let barred: Vec<u32> = barred.map(|index| index as u32).collect();
     let mut largest = TopK::new(question.count);
     largest.add(&logits, 0, &barred);
     OfRow {
         largest: largest.renumbered(candidates),
         sums: if sums { logits.chunks(SUM_CHUNK).map(exp_sum).collect() } else { Vec::new() },
-        asked: Vec::new(),
+        named: Vec::new(),
     }
 }
 
@@ -184,19 +184,19 @@ fn likeliest_of_any_row(count: usize, never: &[TokenId]) -> Question {
 /// What to keep of the logits of each row.
 #[derive(Clone, Copy)]
 struct Keep<'a> {
-    asked: Asked<'a>,
+    questions: RowQuestions<'a>,
     /// The sums of exponentials, for probabilities.
     sums: bool,
 }
 
 /// The questions about rows.
 #[derive(Clone, Copy)]
-enum Asked<'a> {
+enum RowQuestions<'a> {
     OfAll(&'a Question),
     OfEach(&'a [Question]),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RowQuestions<'a> {
     /// The question about row `row`.
     fn of(self, row: usize) -> &'a Question {
         match self {
@@ -213,14 +213,14 @@ struct Part(Vec<OfRow>);
 struct OfRow {
     largest: TopK,
     sums: Vec<ExpSum>,
-    /// The logits of tokens that the question names, with their places in it.
-    asked: Vec<(usize, f32)>,
+    /// The logits of tokens that the question names, with their indices in it.
+    named: Vec<(usize, f32)>,
 }
 
 impl OfRow {
     /// Nothing of a row yet, with room for `n_sums` sums.
     fn new(question: &Question, n_sums: usize) -> Self {
-        Self { largest: TopK::new(question.count), sums: Vec::with_capacity(n_sums), asked: Vec::new() }
+        Self { largest: TopK::new(question.count), sums: Vec::with_capacity(n_sums), named: Vec::new() }
     }
 
     /// Keeps what `question` asks for of `logits`, the first of which is that of token `first`, and their sum
@@ -234,10 +234,10 @@ impl OfRow {
         } else {
             self.largest.add(logits, number, barred);
         }
-        for (place, &token) in question.tokens.iter().enumerate() {
+        for (index, &token) in question.tokens.iter().enumerate() {
             let column = (token as usize).checked_sub(first);
             if let Some(&logit) = column.and_then(|column| logits.get(column)) {
-                self.asked.push((place, logit));
+                self.named.push((index, logit));
             }
         }
     }
@@ -259,8 +259,8 @@ fn answer(parts: &[Part], row: usize, n_tokens: usize) -> Answer {
     let of_row = || parts.iter().map(|part| &part.0[row]);
     let sums: Vec<ExpSum> = of_row().flat_map(|kept| &kept.sums).copied().collect();
     let mut logits = vec![f32::NEG_INFINITY; n_tokens];
-    for &(place, logit) in of_row().flat_map(|kept| &kept.asked) {
-        logits[place] = logit;
+    for &(index, logit) in of_row().flat_map(|kept| &kept.named) {
+        logits[index] = logit;
     }
     Answer { likeliest: largest(parts, row), logits, total: log_of_sums(&sums) }
 }

@@ -29,10 +29,10 @@ impl RecurrentLayer<Packed> {
                 (Direction::Forward, span) => span.start + step,
                 (Direction::Backward, span) => span.end - 1 - step,
             };
-            let places: Vec<usize> = active.iter().map(row_of).collect();
-            let input = |place: usize| &projected[places[place] * width..][..width];
+            let row_numbers: Vec<usize> = active.iter().map(row_of).collect();
+            let input = |index: usize| &projected[row_numbers[index] * width..][..width];
             self.step(&active, input, states, rows.buffers);
-            for (&number, row) in active.iter().zip(&places) {
+            for (&number, row) in active.iter().zip(&row_numbers) {
                 hidden[row * d..][..d].copy_from_slice(self.hidden_of(number, states));
             }
         }
@@ -55,10 +55,10 @@ impl RecurrentLayer<Packed> {
             hidden.apply(active.len(), &before, &mut product);
         }
         let mut work = buffers.take(self.cell.work() * self.d);
-        for (place, &number) in active.iter().enumerate() {
-            work[..width].copy_from_slice(&product[place * width..][..width]);
+        for (index, &number) in active.iter().enumerate() {
+            work[..width].copy_from_slice(&product[index * width..][..width]);
             let state = &mut states[number * state_width..][..state_width];
-            advance(self.cell, input(place), &mut work, state);
+            advance(self.cell, input(index), &mut work, state);
         }
     }
 
@@ -106,7 +106,7 @@ impl AdditiveAttention<Packed> {
                 input.copy_from_slice(&projected[row_of(number) * gates..][..gates]);
             }
             self.context.add(active.len(), &found, &mut input);
-            let input = |place: usize| &input[place * gates..][..gates];
+            let input = |index: usize| &input[index * gates..][..gates];
             layer.step(&active, input, states, buffers);
             for (&number, context) in active.iter().zip(found.chunks_exact(d_memory)) {
                 let row = row_of(number);

@@ -140,19 +140,19 @@ impl SourceBlocks {
 
     /// The blocks of layer `number`.
     pub(super) fn layer(&self, number: usize) -> impl Iterator<Item = &[f32]> {
-        let place = self.place(number);
-        self.blocks.iter().map(move |block| &block[place.clone()])
+        let range = self.range(number);
+        self.blocks.iter().map(move |block| &block[range.clone()])
     }
 
     /// The blocks of layer `number`, to change them.
     pub(super) fn layer_mut(&mut self, number: usize) -> impl Iterator<Item = &mut [f32]> {
-        let place = self.place(number);
+        let range = self.range(number);
         let blocks = self.blocks.iter_mut();
-        blocks.map(move |block| &mut block[place.clone()])
+        blocks.map(move |block| &mut block[range.clone()])
     }
 
-    /// The place of layer `number` in each block.
-    fn place(&self, number: usize) -> Range<usize> {
+    /// The range of layer `number` in each block.
+    fn range(&self, number: usize) -> Range<usize> {
         let before = self.layers[..number].iter();
         let start: usize = before.map(|layout| layout.block_len()).sum();
         start..start + self.layers[number].block_len()

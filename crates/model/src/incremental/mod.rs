@@ -11,12 +11,12 @@ pub use state::{State, StateStore};
 
 use attentive_kernels::cached_attention::Heads;
 
-use crate::engine::profile::{self, ProfileSection};
 use crate::nn::{
     AdditiveAttention, Attention, Backend, Decode, MultiplicativeAttention, RecurrentLayer, RelativeOf,
 };
+use crate::profile::{self, ProfileSection};
 
-/// Operations on rows that go on from a [`State`].
+/// Operations on the next positions of the rows of a [`State`].
 pub trait Incremental: Backend {
     /// Rotates the queries and keys in `joined`, which are followed by the values, by their positions if
     /// those are rotary.

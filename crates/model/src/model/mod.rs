@@ -52,12 +52,12 @@ impl Model {
     /// Creates a new model, initialized by `init` from `seed`.
     pub fn new(architecture: &Architecture, init: Init, seed: u64) -> Self {
         let initializer = Initializer::new(architecture, init, seed);
-        Self::with_values(architecture, &mut |declared| initializer.draw(&declared.name).into())
+        Self::with_values(architecture, &mut |declaration| initializer.draw(&declaration.name).into())
     }
 
     /// Creates a model without weights, only to [rehearse](attentive_tape::rehearse) with.
     pub fn imagined(architecture: &Architecture) -> Self {
-        Self::with_values(architecture, &mut |declared| Buffer::imagined(declared.size()))
+        Self::with_values(architecture, &mut |declaration| Buffer::imagined(declaration.size()))
     }
 
     /// Creates a model of these `parameters`, which are those of the architecture; `buffer` puts the numbers
@@ -69,13 +69,13 @@ impl Model {
     ) -> Self {
         let mut parameters: HashMap<String, Parameter> =
             (parameters.into_iter()).map(|parameter| (parameter.name.clone(), parameter)).collect();
-        Self::with_values(architecture, &mut |declared| {
-            let found = parameters.remove(&declared.name).expect("no parameter is missing");
-            buffer(declared.kind, found.values)
+        Self::with_values(architecture, &mut |declaration| {
+            let found = parameters.remove(&declaration.name).expect("no parameter is missing");
+            buffer(declaration.kind, found.values)
         })
     }
 
-    /// Creates a model whose parameters have the elements `values(declared)`, row after row.
+    /// Creates a model whose parameters have the elements `values(declaration)`, row after row.
     pub fn with_values(
         architecture: &Architecture,
         values: &mut dyn FnMut(&ParameterDeclaration) -> Buffer,

@@ -70,16 +70,16 @@ impl Storage for Weightless {
     }
 }
 
-/// What was declared so far.
+/// The declarations so far.
 struct Declarations(Vec<ParameterDeclaration>);
 
 impl WeightSource<Weightless> for Declarations {
-    fn matrix(&mut self, declared: ParameterDeclaration) {
-        self.0.push(declared);
+    fn matrix(&mut self, declaration: ParameterDeclaration) {
+        self.0.push(declaration);
     }
 
-    fn vector(&mut self, declared: ParameterDeclaration) {
-        self.0.push(declared);
+    fn vector(&mut self, declaration: ParameterDeclaration) {
+        self.0.push(declaration);
     }
 }
 

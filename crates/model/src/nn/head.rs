@@ -33,7 +33,7 @@ pub struct OutputProjection<S: Storage> {
 pub struct Transform<S: Storage> {
     /// `[d_model, d_model]`
     pub linear: Linear<S>,
-    /// Of the activation.
+    /// The norm of the activation.
     pub norm: Norm<S>,
     activation: ActivationKind,
 }

@@ -9,7 +9,7 @@ use super::{Backend, ParameterInit, Scope, Storage};
 pub struct Norm<S: Storage> {
     /// `[d_model]`, or `[1]` for the scalar variant.
     pub gain: S::Vector,
-    /// As `gain`; absent for the root mean square norm.
+    /// As `gain`, if the kind has one.
     pub bias: Option<S::Vector>,
     pub(crate) kind: NormKind,
     pub(crate) epsilon: f64,

@@ -18,7 +18,7 @@ pub(crate) fn relative<S: Storage>(
             let shape = [n_buckets, attention.n_heads];
             Some(scope.at("distance_bias").vector("table", shape, ParameterInit::Embedding))
         }
-        RelativePositions::None | RelativePositions::Rotary { .. } => None,
+        _ => None,
     };
     S::relative(attention, causality, max_len, table)
 }

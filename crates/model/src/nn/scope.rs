@@ -10,11 +10,11 @@ use super::{Dropout, ParameterDeclaration, ParameterInit, ParameterKind, Storage
 
 /// Where layers find their weights. Each is asked for once.
 pub trait WeightSource<S: Storage> {
-    /// Returns the matrix `declared`.
-    fn matrix(&mut self, declared: ParameterDeclaration) -> S::Matrix;
+    /// Returns the declared matrix.
+    fn matrix(&mut self, declaration: ParameterDeclaration) -> S::Matrix;
 
-    /// Returns the vector `declared`.
-    fn vector(&mut self, declared: ParameterDeclaration) -> S::Vector;
+    /// Returns the declared vector.
+    fn vector(&mut self, declaration: ParameterDeclaration) -> S::Vector;
 }
 
 /// The construction of one model.
@@ -57,17 +57,17 @@ impl<S: Storage> Scope<'_, S> {
     }
 
     /// Declares the matrix `name` at this place, and returns its weights.
-    pub fn matrix(&self, name: &str, shape: [usize; 2], start: ParameterInit) -> S::Matrix {
+    pub fn matrix(&self, name: &str, shape: [usize; 2], init: ParameterInit) -> S::Matrix {
         let (name, kind) = (self.below(name), ParameterKind::Matrix);
-        let declared = ParameterDeclaration { name, shape: shape.into(), start, kind };
-        self.construction.source.borrow_mut().matrix(declared)
+        let declaration = ParameterDeclaration { name, shape: shape.into(), init, kind };
+        self.construction.source.borrow_mut().matrix(declaration)
     }
 
     /// Declares the vector `name` at this place, and returns its weights.
-    pub fn vector<const D: usize>(&self, name: &str, shape: [usize; D], start: ParameterInit) -> S::Vector {
+    pub fn vector<const D: usize>(&self, name: &str, shape: [usize; D], init: ParameterInit) -> S::Vector {
         let (name, kind) = (self.below(name), ParameterKind::Vector);
-        let declared = ParameterDeclaration { name, shape: shape.into(), start, kind };
-        self.construction.source.borrow_mut().vector(declared)
+        let declaration = ParameterDeclaration { name, shape: shape.into(), init, kind };
+        self.construction.source.borrow_mut().vector(declaration)
     }
 
     /// Returns the next dropout site of the model.

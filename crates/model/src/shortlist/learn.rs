@@ -109,8 +109,8 @@ impl<'a> Model1<'a> {
         self.for_each_token(|probability_of, occurrences| {
             let mut seen = Vec::new();
             for &pair in occurrences {
-                let (tgt, place) = self.target(pair);
-                for (&tgt, &total) in tgt.iter().zip(&totals[place]) {
+                let (tgt, range) = self.target(pair);
+                for (&tgt, &total) in tgt.iter().zip(&totals[range]) {
                     let share = probability_of[tgt as usize] / total;
                     if share > 0.0 {
                         if counts[tgt as usize] == 0.0 {
@@ -134,8 +134,8 @@ impl<'a> Model1<'a> {
         let mut totals = vec![0.0; self.starts.last().copied().unwrap_or(0)];
         self.for_each_token(|probability_of, occurrences| {
             for &pair in occurrences {
-                let (tgt, place) = self.target(pair);
-                for (&tgt, total) in tgt.iter().zip(&mut totals[place]) {
+                let (tgt, range) = self.target(pair);
+                for (&tgt, total) in tgt.iter().zip(&mut totals[range]) {
                     *total += probability_of[tgt as usize];
                 }
             }

@@ -7,7 +7,7 @@ use attentive_base::count::count;
 use super::finder;
 
 /// The maximum number of bytes of a term.
-const LONGEST: usize = 1024;
+const MAX_BYTES: usize = 1024;
 
 /// The format of entries, each of which is on its own line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,15 +117,15 @@ fn entry(line: &str, format: Format, keeps: bool) -> Result<(GlossaryEntry, Code
 /// A term without the blanks around it.
 fn term(side: &str, text: &str) -> Result<String, String> {
     /// The maximum number of words of a term, so that searching for it is fast.
-    const MOST_WORDS: usize = 64;
+    const MAX_WORDS: usize = 64;
     let text = text.trim();
     let is_bad = |c: char| c.is_control() || ['\u{2028}', '\u{2029}'].contains(&c);
     let problem = match text {
         "" => "nothing".to_owned(),
-        _ if text.len() > LONGEST => format!("more than {LONGEST} bytes"),
+        _ if text.len() > MAX_BYTES => format!("more than {MAX_BYTES} bytes"),
         _ if text.contains(is_bad) => "a control character".to_owned(),
-        _ if finder::words(text).nth(2 * MOST_WORDS).is_some() => {
-            format!("more than {MOST_WORDS} words")
+        _ if finder::words(text).nth(2 * MAX_WORDS).is_some() => {
+            format!("more than {MAX_WORDS} words")
         }
         _ => return Ok(text.to_owned()),
     };
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_BYTES + 1);
         let words = "x ".repeat(65);
         for (format, text, expected) in [
             (Format::Tsv, "a\tb\n\nc d", "line 3 has 0 tabs"),

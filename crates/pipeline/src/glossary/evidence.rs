@@ -8,13 +8,13 @@ use attentive_base::error::Result;
 use attentive_data::Example;
 
 use super::super::Pipeline;
-use super::super::source::TokenizedLine;
-use super::placing::Placing;
+use super::super::tokenized_line::TokenizedLine;
+use super::partial_placement::PartialPlacement;
 use super::spans::{WordSpans, overlap};
 
 /// A word renders a term if its log-probability falls by at least so much without the term. Other words
 /// seldom reach half of it.
-const LEAST: f64 = 0.5;
+const MIN_WEIGHT: f64 = 0.5;
 
 /// How much of the fall without a word beside the term counts against it: an adjective may depend on its
 /// noun.
@@ -27,7 +27,7 @@ const ATTENDED: f64 = 3.0;
 const KNOWN: f64 = 3.0;
 
 /// The number of letters by which an inflected form may be longer than another.
-const LONGEST_ENDING: usize = 3;
+const MAX_ENDING_LENGTH: usize = 3;
 
 /// The part of the largest fall that a neighbor of its word needs to belong to the same rendering.
 const NEIGHBOR: f64 = 0.25;
@@ -62,7 +62,7 @@ impl Pipeline {
     }
 
     /// For each translation and each of its next terms, what shows which words render it.
-    pub(super) fn evidence(&self, all: &[Placing<'_>]) -> Result<Vec<Vec<Evidence>>> {
+    pub(super) fn evidence(&self, all: &[PartialPlacement<'_>]) -> Result<Vec<Vec<Evidence>>> {
         let special = self.tokenizers.sides();
         let (mut examples, mut whole) = (Vec::new(), Vec::new());
         for one in all.iter().filter(|one| !one.pending.is_empty()) {
@@ -90,7 +90,7 @@ impl Pipeline {
         }
         .into_iter();
         let mut log_probs = log_probs.into_iter();
-        let mut of_one = |one: &Placing<'_>| -> Vec<Evidence> {
+        let mut of_one = |one: &PartialPlacement<'_>| -> Vec<Evidence> {
             if one.pending.is_empty() {
                 return Vec::new();
             }
@@ -155,15 +155,15 @@ impl Evidence {
             let known = known.to_lowercase();
             let is_longer = |word: String| {
                 let ends = word.starts_with(&known) || word.ends_with(&known);
-                ends && word.chars().count() > known.chars().count() + LONGEST_ENDING
+                ends && word.chars().count() > known.chars().count() + MAX_ENDING_LENGTH
             };
             span.clone().any(|at| is_longer(words.word(at).to_lowercase()))
         };
         // The translation may have the other word of a compound, too.
         let beside = (0..words.len()).filter(|at| !span.contains(at)).map(|at| words.word(at));
-        let beside = beside.filter(|word| word.chars().count() > LONGEST_ENDING);
+        let beside = beside.filter(|word| word.chars().count() > MAX_ENDING_LENGTH);
         known.main().into_iter().chain(beside).any(is_compound)
-            || !is_known && sum(&others) >= sum(&falls).max(LEAST)
+            || !is_known && sum(&others) >= sum(&falls).max(MIN_WEIGHT)
     }
 
     /// The bytes and numbers of the words that render a term, in their order; none if nothing does.
@@ -190,7 +190,7 @@ impl Evidence {
         let Some(best) = (0..words.len()).max_by(|&a, &b| own(a).total_cmp(&own(b))) else {
             return Vec::new();
         };
-        if weight(best) < LEAST {
+        if weight(best) < MIN_WEIGHT {
             return Vec::new();
         }
         // The words that render the words of the term.
@@ -201,7 +201,7 @@ impl Evidence {
                 let falls = words.sums(tokens, falls);
                 let most = (0..words.len())
                     .max_by(|&a, &b| (falls[a] * times(a)).total_cmp(&(falls[b] * times(b))))?;
-                (falls[most] * times(most) >= LEAST).then_some(most)
+                (falls[most] * times(most) >= MIN_WEIGHT).then_some(most)
             })
             .collect();
         let joins = |at: usize, neighbor: usize| {
@@ -225,7 +225,7 @@ impl Evidence {
         let mut spans = vec![(bytes(first, last), first..last + 1)];
         if first == last && !may_be_others(words.word(best)) {
             let same = (0..words.len()).filter(|&at| at != best && words.word(at) == words.word(best));
-            let same = same.filter(|&at| weight(at) >= LEAST || attends[at] > 0.0);
+            let same = same.filter(|&at| weight(at) >= MIN_WEIGHT || attends[at] > 0.0);
             spans.extend(same.map(|at| (bytes(at, at), at..at + 1)));
             spans.sort_by_key(|(bytes, _)| bytes.start);
         }

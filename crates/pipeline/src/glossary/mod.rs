@@ -3,8 +3,8 @@
 mod entries;
 mod evidence;
 mod finder;
+mod partial_placement;
 mod place;
-mod placing;
 mod spans;
 mod trial;
 
@@ -18,7 +18,7 @@ use attentive_data::is_control;
 use attentive_text::composed;
 
 use finder::Finder;
-use placing::with_case;
+use partial_placement::with_case;
 
 pub use entries::{Codes, Entries, Format, GlossaryEntry};
 pub use place::Unplaced;
@@ -68,8 +68,8 @@ impl Glossary {
     /// The errors of [`regular_file::read_text`]; [`Error::Data`] with the first line that is not an entry.
     pub fn read(path: &Path) -> Result<Self> {
         /// The maximum number of bytes of a file.
-        const MOST: u64 = 64 << 20;
-        let text = regular_file::read_text(path, MOST)?;
+        const MAX_FILE_BYTES: u64 = 64 << 20;
+        let text = regular_file::read_text(path, MAX_FILE_BYTES)?;
         let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let format = if is_csv { Format::Csv } else { Format::Tsv };
         let wrong = |problem: String| Error::Data {

@@ -21,9 +21,9 @@ use attentive_decode::{Hypothesis, SearchOptions, SourceSentence, Strategy};
 use attentive_text::composed;
 
 use super::super::requirements::{ConstraintReader, shortened};
-use super::super::source::TokenizedLine;
+use super::super::tokenized_line::TokenizedLine;
 use super::super::{Candidate, Pipeline, SentencePosition, TranslateOptions, Translation, Warning};
-use super::placing::{Placing, unplaced};
+use super::partial_placement::{PartialPlacement, unplaced};
 use super::spans::{WordSpans, overlap, whole};
 use super::trial::Trial;
 use super::{Glossary, GlossedText, Term};
@@ -32,14 +32,14 @@ use super::{Glossary, GlossedText, Term};
 const WIDTH: usize = 4;
 
 /// The maximum number of terms of a sentence: the time grows with its square.
-const MOST: usize = 32;
+const MAX_TERMS: usize = 32;
 
 /// A sentence whose terms are to be placed.
 #[derive(Clone, Copy, Debug)]
 pub struct Unplaced<'a> {
     pub glossed: &'a GlossedText,
     /// The position of the sentence, for warnings.
-    pub place: SentencePosition,
+    pub position: SentencePosition,
 }
 
 impl Pipeline {
@@ -55,10 +55,10 @@ impl Pipeline {
         found: &mut [Translation],
         options: &TranslateOptions,
     ) -> Result<()> {
-        let glossed = sentences.map(|(text, place)| (glossary.find(text), place));
+        let glossed = sentences.map(|(text, position)| (glossary.find(text), position));
         let glossed: Vec<(GlossedText, SentencePosition)> = glossed.collect();
         let unplaced: Vec<_> =
-            glossed.iter().map(|(glossed, place)| Unplaced { glossed, place: *place }).collect();
+            glossed.iter().map(|(glossed, position)| Unplaced { glossed, position: *position }).collect();
         self.place_terms(&unplaced, found, options)
     }
 
@@ -66,7 +66,7 @@ impl Pipeline {
     /// sentence. A term that cannot be placed is left out, with a warning.
     ///
     /// # Errors
-    /// The errors of [`Pipeline::translate_sentences`] and [`Pipeline::rescore`].
+    /// The errors of [`Pipeline::translate_requests`] and [`Pipeline::rescore`].
     pub fn place_terms(
         &self,
         sentences: &[Unplaced<'_>],
@@ -101,7 +101,7 @@ impl Pipeline {
             }
             let (hypotheses, problems): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
             let of_best: BTreeSet<String> = problems.into_iter().next().into_iter().flatten().collect();
-            let line = sentences[sentence].place.line;
+            let line = sentences[sentence].position.line;
             let warnings = of_best.into_iter().map(|problem| Warning::new(problem).on_line(line));
             found[sentence].warnings.extend(warnings);
             found[sentence].hypotheses = hypotheses;
@@ -129,10 +129,10 @@ impl Pipeline {
     fn begin<'a>(
         &self,
         number: usize,
-        Unplaced { glossed, place }: &Unplaced<'a>,
+        Unplaced { glossed, position }: &Unplaced<'a>,
         found: &mut Translation,
         reader: &ConstraintReader<'_>,
-        all: &mut Vec<Placing<'a>>,
+        all: &mut Vec<PartialPlacement<'a>>,
     ) -> Result<()> {
         let GlossedText { text, terms } = glossed;
         if let Some(exactly) = glossed.alone() {
@@ -149,25 +149,26 @@ impl Pipeline {
                 Ok(_) => {
                     let problem =
                         format!("left out: the term `{}` is blank for the model", shortened(target));
-                    found.warnings.push(Warning::new(problem).on_line(place.line));
+                    found.warnings.push(Warning::new(problem).on_line(position.line));
                 }
                 Err(unmeetable) if wrong.insert(target) => {
-                    found.warnings.push(unmeetable.left_out().on_line(place.line));
+                    found.warnings.push(unmeetable.left_out().on_line(position.line));
                 }
                 Err(_) => (),
             }
         }
-        if pending.len() > MOST {
-            let problem = format!("only the first {MOST} of {} terms were given their places", pending.len());
-            found.warnings.push(Warning::new(problem).on_line(place.line));
-            pending.truncate(MOST);
+        if pending.len() > MAX_TERMS {
+            let problem =
+                format!("only the first {MAX_TERMS} of {} terms were given their places", pending.len());
+            found.warnings.push(Warning::new(problem).on_line(position.line));
+            pending.truncate(MAX_TERMS);
         }
         if pending.is_empty() {
             return Ok(());
         }
         let source = self.source_ids(text)?;
         for candidate in &found.hypotheses {
-            let mut one = Placing {
+            let mut one = PartialPlacement {
                 sentence: number,
                 terms,
                 words: WordSpans::of(text.clone()),
@@ -202,7 +203,7 @@ impl Pipeline {
     }
 
     /// Translates each term alone.
-    fn translate_alone(&self, all: &mut [Placing<'_>], options: &TranslateOptions) -> Result<()> {
+    fn translate_alone(&self, all: &mut [PartialPlacement<'_>], options: &TranslateOptions) -> Result<()> {
         let mut numbers: HashMap<&str, usize> = HashMap::new();
         let mut sentences = Vec::new();
         for one in &*all {
@@ -221,7 +222,7 @@ impl Pipeline {
             Ok(Arc::new(WordSpans::of(self.tokenizers.tgt().decode(tokens)?)))
         });
         let words = words.collect::<Result<Vec<_>>>()?;
-        let known = |one: &Placing<'_>| {
+        let known = |one: &PartialPlacement<'_>| {
             let of = |term: &Term| Arc::clone(&words[numbers[&one.words.text[term.range.clone()]]]);
             Rc::new(one.terms.iter().map(of).collect())
         };
@@ -232,7 +233,7 @@ impl Pipeline {
 
     /// For each translation, the next term that is not in its place yet, and the words that it replaces.
     /// Terms that no word renders are left out.
-    fn trials(&self, all: &mut [Placing<'_>]) -> Result<Vec<(usize, Trial)>> {
+    fn trials(&self, all: &mut [PartialPlacement<'_>]) -> Result<Vec<(usize, Trial)>> {
         let evidence = self.evidence(all)?;
         let tokenizer = self.tokenizers.tgt();
         let mut trials = Vec::new();
@@ -282,7 +283,7 @@ impl Pipeline {
     /// Gives the term of each trial its place: in the likeliest of the translations that have it there.
     fn try_all(
         &self,
-        all: &mut [Placing<'_>],
+        all: &mut [PartialPlacement<'_>],
         trials: Vec<(usize, Trial)>,
         reader: &ConstraintReader<'_>,
         options: &TranslateOptions,
@@ -330,7 +331,7 @@ impl Pipeline {
     /// which searches find.
     fn variants(
         &self,
-        all: &[Placing<'_>],
+        all: &[PartialPlacement<'_>],
         trials: &[(usize, Trial)],
         before: &[WordSpans],
         reader: &ConstraintReader<'_>,

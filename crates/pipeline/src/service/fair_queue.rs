@@ -171,7 +171,7 @@ impl<T: Queued> FairQueue<T> {
     /// Records that items of `client` of this size are no longer in use.
     pub fn release(&mut self, client: Client, size: usize) {
         /// The maximum number of accounts of clients without items.
-        const MOST_IDLE: usize = 1024;
+        const MAX_IDLE: usize = 1024;
         let now = self.now;
         if let Some(account) = self.accounts.get_mut(&client) {
             account.in_use -= size;
@@ -179,7 +179,7 @@ impl<T: Queued> FairQueue<T> {
                 self.accounts.remove(&client);
             }
         }
-        if self.accounts.len() > self.turns.len() + MOST_IDLE {
+        if self.accounts.len() > self.turns.len() + MAX_IDLE {
             self.accounts.retain(|_, account| !account.is_idle());
         }
     }

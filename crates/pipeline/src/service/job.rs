@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use attentive_base::error::Result;
 use attentive_decode::{SearchOptions, TextRules};
 
-use super::super::request::PreparedRequest as Read;
+use super::super::request::PreparedRequest;
 use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
 
 /// Receives the events of a request: the number of the job in its request, and the event. It is called on a
@@ -37,16 +37,16 @@ impl RequestHandle {
         Self { canceled: Arc::default() }
     }
 
-    /// Tells whether this ticket was dropped.
+    /// Tells whether this handle was dropped.
     pub(super) fn canceled(&self) -> Canceled {
         Canceled(Arc::clone(&self.canceled))
     }
 }
 
 impl Job {
-    /// Creates a job for the holder of `ticket`.
-    pub(super) fn new(ticket: &RequestHandle, work: Work) -> Self {
-        Self { canceled: ticket.canceled(), cost: work.cost(), work }
+    /// Creates a job for the holder of `handle`.
+    pub(super) fn new(handle: &RequestHandle, work: Work) -> Self {
+        Self { canceled: handle.canceled(), cost: work.cost(), work }
     }
 }
 
@@ -56,7 +56,7 @@ impl Drop for RequestHandle {
     }
 }
 
-/// Tells whether a ticket was dropped.
+/// Tells whether a request was dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Canceled(Arc<AtomicBool>);
 
@@ -83,10 +83,10 @@ impl Cost {
     }
 
     /// The cost of translating a sentence. The translation is assumed to be as long as the sentence.
-    fn of_sentence(read: &Read, options: &SearchOptions) -> Self {
+    fn of_sentence(request: &PreparedRequest, options: &SearchOptions) -> Self {
         /// The number of tokens of phrases that cost as much as one more pass over the hypotheses.
         const PHRASES: usize = 16;
-        let (src, required) = (read.source.ids.len(), &read.required);
+        let (src, required) = (request.source.ids.len(), &request.required);
         let phrases: usize = required.constraints.iter().map(|phrase| phrase.tokens.len()).sum();
         let positions = 2 * src + required.prefix.len() + phrases;
         Self { rows: options.strategy.rows(), positions: positions.saturating_mul(1 + phrases / PHRASES) }
@@ -130,23 +130,23 @@ pub struct Continuation {
 #[derive(Debug)]
 pub struct Sentences {
     pub(super) options: SearchOptions,
-    pub(super) jobs: Vec<Read>,
+    pub(super) requests: Vec<PreparedRequest>,
 }
 
 impl Sentences {
     /// Returns the number of sentences.
     pub fn len(&self) -> usize {
-        self.jobs.len()
+        self.requests.len()
     }
 
     /// Returns true if there are no sentences.
     pub fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
+        self.requests.is_empty()
     }
 
     /// Returns the number of source tokens of all sentences.
     pub fn tokens(&self) -> usize {
-        self.jobs.iter().map(|read| read.source.ids.len()).sum()
+        self.requests.iter().map(|request| request.source.ids.len()).sum()
     }
 }
 
@@ -160,16 +160,16 @@ pub(super) struct Job {
 
 /// The work of a job.
 pub(super) enum Work {
-    Translate(Translating),
-    Generate(Writing),
+    Translate(TranslationJob),
+    Generate(GenerationJob),
     Compute { positions: usize, work: Box<dyn FnOnce(&Pipeline) + Send> },
 }
 
 /// A sentence to translate.
-pub(super) struct Translating {
+pub(super) struct TranslationJob {
     /// The number of the sentence in its request.
     pub(super) number: usize,
-    pub(super) read: Read,
+    pub(super) request: PreparedRequest,
     pub(super) options: SearchOptions,
     /// True if the reply gets the best translation so far.
     pub(super) watch: bool,
@@ -177,10 +177,10 @@ pub(super) struct Translating {
 }
 
 /// A text to continue.
-pub(super) struct Writing {
+pub(super) struct GenerationJob {
     /// The number of the text in its request.
     pub(super) number: usize,
-    pub(super) asked: Continuation,
+    pub(super) continuation: Continuation,
     pub(super) rules: TextRules,
     pub(super) reply: Reply<Generation>,
 }
@@ -189,10 +189,11 @@ impl Work {
     /// The cost of the work.
     pub(super) fn cost(&self) -> Cost {
         match self {
-            Self::Translate(Translating { read, options, .. }) => Cost::of_sentence(read, options),
-            Self::Generate(Writing { asked, .. }) => Cost {
+            Self::Translate(TranslationJob { request, options, .. }) => Cost::of_sentence(request, options),
+            Self::Generate(GenerationJob { continuation, .. }) => Cost {
                 rows: 1,
-                positions: (asked.prompt.ids.len()).saturating_add(asked.options.sample.max_new_tokens),
+                positions: (continuation.prompt.ids.len())
+                    .saturating_add(continuation.options.sample.max_new_tokens),
             },
             Self::Compute { positions, .. } => Cost { rows: 1, positions: *positions },
         }

@@ -23,11 +23,11 @@ use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_decode::SearchOptions;
 
-use self::job::{Job, Translating, Work, Writing};
+use self::job::{GenerationJob, Job, TranslationJob, Work};
 use self::load::Counters;
 use self::queue::Queue;
 use self::worker::Worker;
-use super::request::PreparedRequest as Read;
+use super::request::PreparedRequest;
 use super::{Generation, Pipeline, Prompt, Request, Translation};
 
 /// Limits of a [`Service`].
@@ -143,9 +143,9 @@ impl Service {
     /// # Errors
     /// The errors of [`Pipeline::translate_requests`] that occur before it translates.
     pub fn read(&self, requests: &[Request], options: &SearchOptions) -> Result<Sentences> {
-        // A search without constraints is the one of `Pipeline::translate_with`.
-        let options = SearchOptions { guided: !without_demands(requests), ..*options };
-        Ok(Sentences { options, jobs: self.pipeline.jobs(1, requests, &options)? })
+        // A search without constraints is the one of `Pipeline::translate_lines`.
+        let options = SearchOptions { guided: !without_constraints(requests), ..*options };
+        Ok(Sentences { options, requests: self.pipeline.prepare(1, requests, &options)? })
     }
 
     /// Translates `sentences`. With `watch`, `reply` also gets the best translation so far, after each step
@@ -160,20 +160,20 @@ impl Service {
         watch: bool,
         reply: Reply<Translation>,
     ) -> Result<RequestHandle, Refused> {
-        let Sentences { options, jobs } = sentences;
-        let ticket = RequestHandle::new();
-        let job = |(number, read): (usize, Read)| {
-            let work = Translating { number, read, options, watch, reply: Arc::clone(&reply) };
-            Job::new(&ticket, Work::Translate(work))
+        let Sentences { options, requests } = sentences;
+        let handle = RequestHandle::new();
+        let job = |(number, request): (usize, PreparedRequest)| {
+            let work = TranslationJob { number, request, options, watch, reply: Arc::clone(&reply) };
+            Job::new(&handle, Work::Translate(work))
         };
-        let (blank, jobs): (Vec<_>, Vec<_>) =
-            (0..).zip(jobs).partition(|(_, read)| read.source.ids.is_empty());
-        let jobs = jobs.into_iter().map(job).collect();
+        let (blank, requests): (Vec<_>, Vec<_>) =
+            (0..).zip(requests).partition(|(_, request)| request.source.ids.is_empty());
+        let jobs = requests.into_iter().map(job).collect();
         self.shared.queue.add(client, Admission::New, jobs)?;
-        for (number, read) in blank {
-            reply(number, JobEvent::Done(Ok(Translation::blank(read.source))));
+        for (number, request) in blank {
+            reply(number, JobEvent::Done(Ok(Translation::blank(request.source))));
         }
-        Ok(ticket)
+        Ok(handle)
     }
 
     /// Returns the number of tokens of `prompt`, without the one at the start of a line.
@@ -198,16 +198,17 @@ impl Service {
     ) -> Result<RequestHandle, Refused> {
         self.pipeline.require(Task::Generate)?;
         let rules = self.pipeline.text_rules()?;
-        let ticket = RequestHandle::new();
-        let job = |(number, asked): (usize, Continuation)| {
-            asked.options.check()?;
-            let work = Writing { number, asked, rules: rules.clone(), reply: Arc::clone(&reply) };
-            Ok(Job::new(&ticket, Work::Generate(work)))
+        let handle = RequestHandle::new();
+        let job = |(number, continuation): (usize, Continuation)| {
+            continuation.options.check()?;
+            let work =
+                GenerationJob { number, continuation, rules: rules.clone(), reply: Arc::clone(&reply) };
+            Ok(Job::new(&handle, Work::Generate(work)))
         };
         let jobs = texts.into_iter().enumerate().map(job);
         let jobs = jobs.collect::<Result<_>>()?;
         self.shared.queue.add(client, Admission::New, jobs)?;
-        Ok(ticket)
+        Ok(handle)
     }
 
     /// Does other work with the pipeline, on the workers' threads. Each of `chunks` has its own turn, between
@@ -222,16 +223,16 @@ impl Service {
         chunks: Vec<Chunk<T>>,
         reply: Reply<T>,
     ) -> Result<RequestHandle, Refused> {
-        let ticket = RequestHandle::new();
+        let handle = RequestHandle::new();
         let job = |(number, Chunk { positions, work }): (usize, Chunk<T>)| {
             let reply = Arc::clone(&reply);
             let work = move |pipeline: &Pipeline| reply(number, JobEvent::Done(work(pipeline)));
             let work = Box::new(work);
-            Job::new(&ticket, Work::Compute { positions, work })
+            Job::new(&handle, Work::Compute { positions, work })
         };
         let jobs = chunks.into_iter().enumerate().map(job).collect();
         self.shared.queue.add(client, admission, jobs)?;
-        Ok(ticket)
+        Ok(handle)
     }
 
     /// Returns the current load and the totals since the start.
@@ -256,7 +257,7 @@ impl Drop for Service {
 }
 
 /// Returns true if no request has constraints. Requests that share their constraints are checked once.
-fn without_demands(requests: &[Request]) -> bool {
-    let mut groups = requests.chunk_by(|one, next| Arc::ptr_eq(&one.demands, &next.demands));
-    groups.all(|group| group[0].demands.is_blank())
+fn without_constraints(requests: &[Request]) -> bool {
+    let mut groups = requests.chunk_by(|one, next| Arc::ptr_eq(&one.constraints, &next.constraints));
+    groups.all(|group| group[0].constraints.is_blank())
 }

@@ -88,12 +88,12 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
             let client = Client(round as u64 % 3);
             let watch = round % 2 == 0;
             let sentences = service.read(&requests(&lines), &options).unwrap();
-            let ticket = service.translate(client, sentences, watch, reply).unwrap();
-            waiting.push((options, lines, watch, ticket, news));
+            let handle = service.translate(client, sentences, watch, reply).unwrap();
+            waiting.push((options, lines, watch, handle, news));
         }
-        for (options, lines, watch, _ticket, news) in waiting {
+        for (options, lines, watch, _handle, news) in waiting {
             let options = TranslateOptions { search: options, batch_size: 4 };
-            let expected = pipeline.translate_with(&lines, &options).unwrap();
+            let expected = pipeline.translate_lines(&lines, &options).unwrap();
             let found = collect(&news, lines.len());
             for ((texts, found), expected) in found.into_iter().zip(expected) {
                 assert_eq!(found, expected);
@@ -111,20 +111,20 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
 fn demands_are_met_as_by_the_pipeline() {
     let service = translator(limits(2, 6));
     let mut requests = requests(&lines(0, 5));
-    requests[1].demands = Arc::new(TranslationConstraints {
+    requests[1].constraints = Arc::new(TranslationConstraints {
         prefix: Prefix::Text("over".into()),
         ..TranslationConstraints::default()
     });
-    requests[3].demands = Arc::new(TranslationConstraints {
+    requests[3].constraints = Arc::new(TranslationConstraints {
         phrases: vec!["field".into()],
         ..TranslationConstraints::default()
     });
     let options = search(4, 2);
     let (reply, news) = news();
     let sentences = service.read(&requests, &options).unwrap();
-    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
+    let _handle = service.translate(Client(1), sentences, false, reply).unwrap();
     let expected = TranslateOptions { search: options, batch_size: 2 };
-    let expected = untrained().translate_requests(1, &requests, &expected);
+    let expected = untrained().translate_requests(1, &requests, &expected.guided());
     let found = collect(&news, 5).into_iter().map(|(_, found)| found);
     assert_eq!(found.collect::<Vec<_>>(), expected.unwrap());
 }
@@ -149,10 +149,10 @@ fn texts_are_those_of_the_pipeline() {
             let mut first = options.clone();
             first.sample.number += 100;
             let asked = [first, options].map(|options| Continuation { prompt: Arc::clone(&prompt), options });
-            let ticket = service.generate(Client(number % 2), asked.to_vec(), reply);
-            waiting.push((asked, ticket.unwrap(), news));
+            let handle = service.generate(Client(number % 2), asked.to_vec(), reply);
+            waiting.push((asked, handle.unwrap(), news));
         }
-        for (asked, _ticket, news) in waiting {
+        for (asked, _handle, news) in waiting {
             for (asked, (texts, found)) in asked.iter().zip(collect(&news, 2)) {
                 let expected = pipeline.generate(&asked.prompt, &asked.options, &mut |_| Ok(())).unwrap();
                 assert_eq!((texts.concat(), &found), (expected.text.clone(), &expected));
@@ -176,14 +176,14 @@ fn all_texts_are_accepted_or_none() {
     let load = service.load();
     assert_eq!((load.waiting, load.running, load.src_tokens), (0, 0, 0));
     let (reply, texts) = news();
-    let _ticket = service.generate(Client(1), vec![one; 5], reply).unwrap();
+    let _handle = service.generate(Client(1), vec![one; 5], reply).unwrap();
     assert_eq!(collect(&texts, 5).len(), 5);
     let tokens = pipeline.tokenizers().tgt().encode("Ein").unwrap();
     assert_eq!(service.tokens(&prompt), tokens.len());
 }
 
 #[test]
-fn a_dropped_ticket_frees_its_rows() {
+fn a_dropped_handle_frees_its_rows() {
     let pipeline = Arc::new(untrained_language_model(TokenizerKind::Bpe, Units::Stream));
     let service = Service::start(Arc::clone(&pipeline), limits(1, 1)).unwrap();
     let endless = || {
@@ -192,8 +192,8 @@ fn a_dropped_ticket_frees_its_rows() {
         let (reply, news) = news();
         let prompt = Arc::new(pipeline.prompt("Ein").unwrap());
         let asked = vec![Continuation { prompt, options }];
-        let ticket = service.generate(Client(1), asked, reply).unwrap();
-        (ticket, news)
+        let handle = service.generate(Client(1), asked, reply).unwrap();
+        (handle, news)
     };
     let (first, first_news) = endless();
     let (second, second_news) = endless();
@@ -214,17 +214,17 @@ fn other_work_has_its_turn() {
     let service = translator(limits(1, 4));
     let (reply, news) = news();
     let translate = Chunk::new(9, |pipeline: &Pipeline| pipeline.translate(&["a dog"]));
-    let _ticket = service.compute(Client(1), Admission::New, vec![translate], reply);
+    let _handle = service.compute(Client(1), Admission::New, vec![translate], reply);
     let found = collect(&news, 1).remove(0).1;
     assert_eq!(found, untrained().translate(&["a dog"]).unwrap());
     // A request for work that panics is answered by dropping its reply, and the worker goes on.
     let (reply, panicked) = self::news::<()>();
     let panic = Chunk::new(1, |_: &Pipeline| panic!("as the test wants"));
-    let _ticket = service.compute(Client(1), Admission::New, vec![panic], reply);
+    let _handle = service.compute(Client(1), Admission::New, vec![panic], reply);
     assert!(matches!(panicked.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected)));
     let (reply, news) = self::news();
     let chunks = (0..5).map(|number| Chunk::new(1, move |_: &Pipeline| Ok(number)));
-    let _ticket = service.compute(Client(1), Admission::New, chunks.collect(), reply);
+    let _handle = service.compute(Client(1), Admission::New, chunks.collect(), reply);
     let found = collect(&news, 5).into_iter().map(|(_, found)| found);
     assert_eq!(found.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
@@ -244,7 +244,7 @@ fn what_cannot_be_done_is_refused_at_once() {
     assert!(matches!(ask(&three, &search(1, 1)), Err(Refused::Full { jobs: 3, .. })));
     assert!(matches!(ask(&three[..1], &search(1, 2)), Err(Refused::Invalid(_))));
     let mut demanding = three[..1].to_vec();
-    demanding[0].demands = Arc::new(TranslationConstraints {
+    demanding[0].constraints = Arc::new(TranslationConstraints {
         prefix: Prefix::Text("cats ".repeat(500)),
         ..TranslationConstraints::default()
     });
@@ -262,7 +262,7 @@ fn closing_finishes_what_was_accepted() {
     let lines = lines(0, 30);
     let (reply, news) = news();
     let sentences = service.read(&requests(&lines), &search(2, 1)).unwrap();
-    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
+    let _handle = service.translate(Client(1), sentences, false, reply).unwrap();
     drop(service);
     assert_eq!(collect(&news, 30).len(), 30);
 }
@@ -317,8 +317,8 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     let ask = |client: u64, lines: &[String]| {
         let (reply, news) = news();
         let sentences = service.read(&requests(lines), &options).unwrap();
-        let ticket = service.translate(Client(client), sentences, false, reply);
-        (ticket.unwrap(), news)
+        let handle = service.translate(Client(client), sentences, false, reply);
+        (handle.unwrap(), news)
     };
     let asked: Vec<_> = (0..6)
         .map(|client| match client {
@@ -326,11 +326,11 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
             _ => (lines(3, 9), ask(client, &lines(3, 9))),
         })
         .collect();
-    for (lines, (_ticket, news)) in asked {
+    for (lines, (_handle, news)) in asked {
         let found = collect(&news, lines.len()).into_iter();
         let texts: Vec<String> = found.map(|(_, found)| found.into_best()).collect();
         let options = TranslateOptions { search: options, batch_size: 1 };
-        assert_eq!(texts, pipeline.best_with(&lines, &options).unwrap());
+        assert_eq!(texts, pipeline.best_translations(&lines, &options).unwrap());
     }
 }
 
@@ -360,7 +360,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
         });
         done.take(3).collect::<Vec<_>>()
     };
-    let _ticket = translate(&reply, 1);
+    let _handle = translate(&reply, 1);
     let results = done();
     let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     assert!(!failed.is_empty());
@@ -368,7 +368,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
         assert_eq!(error.to_string(), "the GPU was lost");
         assert_eq!(error.hint().as_deref(), Some("start again"));
     }
-    let _ticket = translate(&reply, 2);
+    let _handle = translate(&reply, 2);
     assert!(done().iter().all(Result::is_ok));
     assert_eq!(service.load().running, 0);
 }
@@ -379,12 +379,12 @@ fn a_service_on_a_device_gives_what_its_pipeline_gives() {
     let pipeline = of(Family::Transformer).on_device(&attentive_oracle::PLAIN).unwrap();
     let lines = lines(3, 12);
     let options = TranslateOptions { search: search(3, 1), batch_size: 4 };
-    let expected = pipeline.translate_with(&lines, &options).unwrap();
+    let expected = pipeline.translate_lines(&lines, &options).unwrap();
     let service = Service::start(Arc::new(pipeline), limits(3, 8)).unwrap();
     assert_eq!(service.threads.len(), 1);
     let (reply, news) = news();
     let sentences = service.read(&requests(&lines), &options.search).unwrap();
-    let _ticket = service.translate(Client(1), sentences, false, reply).unwrap();
+    let _handle = service.translate(Client(1), sentences, false, reply).unwrap();
     for ((_, found), expected) in collect(&news, lines.len()).iter().zip(&expected) {
         let [found, expected] = [found, expected].map(|it: &Translation| &it.hypotheses[0]);
         assert_eq!(found.text, expected.text);

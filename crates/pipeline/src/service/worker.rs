@@ -14,7 +14,7 @@ use attentive_model::any_engine::AnyEngine;
 
 use super::super::generate::PartialGeneration;
 use super::super::{Pipeline, device};
-use super::job::{Canceled, Continuation, Job, JobEvent, Reply, Translating, Work, Writing};
+use super::job::{Canceled, Continuation, GenerationJob, Job, JobEvent, Reply, TranslationJob, Work};
 use super::{Client, Generation, ServiceLimits, Shared};
 
 /// A thread that decodes sentences of many requests together.
@@ -28,7 +28,7 @@ pub(super) struct Worker<'p> {
     /// The sentences, grouped by their search options. There is a further lane for those that are too long
     /// for the others.
     lanes: Vec<Lane<'p>>,
-    texts: Option<TextDecoding<'p, AnyEngine, Written<'p>>>,
+    texts: Option<TextDecoding<'p, AnyEngine, ActiveText<'p>>>,
 }
 
 /// Sentences with the same search options.
@@ -55,16 +55,16 @@ impl Drop for Running<'_> {
 
 /// A sentence that is being translated.
 struct ActiveSentence<'p> {
-    job: Translating,
+    job: TranslationJob,
     canceled: Canceled,
     running: Running<'p>,
 }
 
 /// A text that is being continued.
-struct Written<'p> {
+struct ActiveText<'p> {
     /// The number of the text in its request.
     number: usize,
-    growing: PartialGeneration<'p>,
+    generation: PartialGeneration<'p>,
     /// Why it ends early, without a text.
     failed: Option<Error>,
     reply: Reply<Generation>,
@@ -132,10 +132,10 @@ impl<'p> Worker<'p> {
                 (job.reply)(job.number, JobEvent::Done(Err(error)));
             }
         }
-        for written in self.texts.take().into_iter().flat_map(TextDecoding::into_keys) {
-            drop(written.running);
+        for text in self.texts.take().into_iter().flat_map(TextDecoding::into_keys) {
+            drop(text.running);
             let error = device::failed(failure.clone());
-            (written.reply)(written.number, JobEvent::Done(Err(error)));
+            (text.reply)(text.number, JobEvent::Done(Err(error)));
         }
     }
 
@@ -167,14 +167,14 @@ impl<'p> Worker<'p> {
             return;
         }
         self.shared.counters.begin(match &work {
-            Work::Translate(job) => job.read.source.ids.len(),
-            Work::Generate(writing) => writing.asked.prompt.ids.len(),
+            Work::Translate(job) => job.request.source.ids.len(),
+            Work::Generate(job) => job.continuation.prompt.ids.len(),
             Work::Compute { .. } => 0,
         });
         let running = Running { shared: self.shared, client, rows: cost.rows, tgt_tokens: 0 };
         match work {
-            Work::Translate(job) => self.seek(ActiveSentence { job, canceled, running }),
-            Work::Generate(writing) => self.write(writing, canceled, running),
+            Work::Translate(job) => self.enqueue_in_lane(ActiveSentence { job, canceled, running }),
+            Work::Generate(job) => self.add_text(job, canceled, running),
             Work::Compute { work, .. } => {
                 // The client notices a panic, since its reply is dropped.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(self.pipeline)));
@@ -183,16 +183,16 @@ impl<'p> Worker<'p> {
     }
 
     /// Adds a sentence to the first lane with its search options that has room, or to a new lane.
-    fn seek(&mut self, sought: ActiveSentence<'p>) {
-        let options = sought.job.options;
-        let read = &sought.job.read;
-        let sentence = SourceSentence {
-            src: read.source.ids.clone(),
-            prefix: read.required.prefix.clone(),
-            constraints: read.required.constraints.clone(),
-            stream: read.place.stream(),
+    fn enqueue_in_lane(&mut self, sentence: ActiveSentence<'p>) {
+        let options = sentence.job.options;
+        let request = &sentence.job.request;
+        let source = SourceSentence {
+            src: request.source.ids.clone(),
+            prefix: request.required.prefix.clone(),
+            constraints: request.required.constraints.clone(),
+            stream: request.position.stream(),
         };
-        let mut offered = (sought, sentence);
+        let mut offered = (sentence, source);
         for lane in &mut self.lanes {
             if lane.options == options {
                 match lane.decoding.offer(offered.0, offered.1) {
@@ -220,7 +220,7 @@ impl<'p> Worker<'p> {
     fn lane(&self, options: SearchOptions) -> Lane<'p> {
         /// The average number of source positions of a row of a lane.
         const POSITIONS: usize = 256;
-        let setting = SearchContext {
+        let context = SearchContext {
             contract: self.contract,
             options: options.all_candidates(),
             capacity: Capacity {
@@ -228,14 +228,14 @@ impl<'p> Worker<'p> {
                 positions: self.batch * POSITIONS,
             },
         };
-        let decoding = Decoding::new(self.pipeline.stepper(), setting);
+        let decoding = Decoding::new(self.pipeline.stepper(), context);
         Lane { options, decoding }
     }
 
     /// Adds a text.
-    fn write(&mut self, writing: Writing, canceled: Canceled, running: Running<'p>) {
+    fn add_text(&mut self, job: GenerationJob, canceled: Canceled, running: Running<'p>) {
         let pipeline = self.pipeline;
-        let Writing { number, asked: Continuation { prompt, options }, rules, reply } = writing;
+        let GenerationJob { number, continuation: Continuation { prompt, options }, rules, reply } = job;
         let create = || TextDecoding::new(pipeline.stepper(), rules);
         let texts = match Failure::caught(|| self.texts.get_or_insert_with(create)) {
             Ok(texts) => texts,
@@ -246,33 +246,33 @@ impl<'p> Worker<'p> {
                 failure.raise();
             }
         };
-        let growing = match PartialGeneration::new(pipeline, &prompt, &options) {
-            Ok(growing) => growing,
+        let generation = match PartialGeneration::new(pipeline, &prompt, &options) {
+            Ok(generation) => generation,
             Err(error) => {
                 drop(running);
                 return reply(number, JobEvent::Done(Err(error)));
             }
         };
-        let written = Written { number, growing, failed: None, reply, canceled, running };
-        texts.add(written, &prompt.ids, &options.sample);
+        let text = ActiveText { number, generation, failed: None, reply, canceled, running };
+        texts.add(text, &prompt.ids, &options.sample);
     }
 
     fn step_lanes(&mut self) {
         for lane in &mut self.lanes {
-            lane.decoding.retain(|sought| !sought.canceled.get());
+            lane.decoding.retain(|sentence| !sentence.canceled.get());
             let ended = lane.decoding.advance();
             self.shared.counters.step(lane.decoding.rows());
-            for (sought, hypotheses) in ended {
-                sought.finish(self.pipeline, hypotheses);
+            for (sentence, hypotheses) in ended {
+                sentence.finish(self.pipeline, hypotheses);
             }
-            for (sought, tokens) in lane.decoding.best() {
+            for (sentence, tokens) in lane.decoding.best() {
                 let tokenizer = self.pipeline.tokenizers().tgt();
                 // If it cannot be decoded, or the model failed, the end tells.
-                if sought.job.watch
+                if sentence.job.watch
                     && self.pipeline.failure().is_none()
                     && let Ok(text) = tokenizer.decode(tokens)
                 {
-                    (sought.job.reply)(sought.job.number, JobEvent::Text(text));
+                    (sentence.job.reply)(sentence.job.number, JobEvent::Text(text));
                 }
             }
         }
@@ -284,27 +284,27 @@ impl<'p> Worker<'p> {
         let Some(texts) = &mut self.texts else {
             return;
         };
-        texts.retain(|written| !written.canceled.get());
+        texts.retain(|text| !text.canceled.get());
         self.shared.counters.step(texts.len());
         let pipeline = self.pipeline;
         let has_failed = pipeline.failure().is_some();
-        let ended = texts.advance(|written, token| match written.growing.push(token) {
+        let ended = texts.advance(|text, token| match text.generation.push(token) {
             _ if has_failed => ControlFlow::Break(()),
             Err(error) => {
-                written.failed = Some(error);
+                text.failed = Some(error);
                 ControlFlow::Break(())
             }
             Ok(ControlFlow::Continue(piece)) => {
-                written.give(piece);
+                text.send(piece);
                 ControlFlow::Continue(())
             }
             Ok(ControlFlow::Break(piece)) => {
-                written.give(piece);
+                text.send(piece);
                 ControlFlow::Break(())
             }
         });
-        for (written, ending) in ended {
-            written.finish(pipeline, ending);
+        for (text, ending) in ended {
+            text.finish(pipeline, ending);
         }
         if texts.is_empty() {
             self.texts = None;
@@ -314,9 +314,9 @@ impl<'p> Worker<'p> {
 
 impl ActiveSentence<'_> {
     fn finish(mut self, pipeline: &Pipeline, hypotheses: Vec<Hypothesis>) {
-        let Translating { number, read, options, reply, .. } = self.job;
+        let TranslationJob { number, request, options, reply, .. } = self.job;
         let result = match pipeline.failure() {
-            None => pipeline.translation(read, hypotheses, &options),
+            None => pipeline.translation(request, hypotheses, &options),
             Some(failure) => Err(device::failed(failure)),
         };
         if let Ok(translation) = &result {
@@ -329,8 +329,8 @@ impl ActiveSentence<'_> {
     }
 }
 
-impl Written<'_> {
-    fn give(&mut self, piece: String) {
+impl ActiveText<'_> {
+    fn send(&mut self, piece: String) {
         self.running.tgt_tokens += 1;
         if !piece.is_empty() {
             (self.reply)(self.number, JobEvent::Text(piece));
@@ -340,7 +340,7 @@ impl Written<'_> {
     fn finish(self, pipeline: &Pipeline, ending: Option<Ending>) {
         let failed = self.failed.or_else(|| pipeline.failure().map(device::failed));
         let (piece, generation) = match failed {
-            None => self.growing.finish(ending),
+            None => self.generation.finish(ending),
             Some(error) => (String::new(), Err(error)),
         };
         drop(self.running);

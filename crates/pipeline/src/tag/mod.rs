@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::batches::batches;
 use super::classify::ranked_labels;
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
 /// A tagged sequence.
@@ -58,9 +58,9 @@ impl Pipeline {
             return self.tag_pieces(first_line, lines);
         }
         let read = |(line, text): (usize, &L)| self.read_tokens(line, text.as_ref());
-        let read = Threads::current().map((first_line..).zip(lines), read);
-        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
-        let (mut tagged, sequences): (Vec<Tagged>, Vec<Vec<TokenId>>) = read.into_iter().unzip();
+        let results = Threads::current().map((first_line..).zip(lines), read).into_iter();
+        let (mut tagged, sequences): (Vec<Tagged>, Vec<Vec<TokenId>>) =
+            results.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let example = |tokens: &[TokenId], line| Example::tokens(tokens.to_vec(), line);
         let tags = self.label(&sequences, self.config.model.max_len, example)?;
         for (line, (tagged, tags)) in (first_line..).zip(tagged.iter_mut().zip(tags)) {

@@ -6,7 +6,7 @@ use attentive_data::Example;
 use attentive_kernels::threads::Threads;
 
 use super::Tagged;
-use crate::source::TokenizedLine;
+use crate::tokenized_line::TokenizedLine;
 use crate::{Pipeline, Warning};
 
 /// The tokens of each of some words.
@@ -29,9 +29,9 @@ impl Pipeline {
         lines: &[L],
     ) -> Result<Vec<Tagged>> {
         let read = |(line, text): (usize, &L)| self.read_pieces(line, text.as_ref());
-        let read = Threads::current().map((first_line..).zip(lines), read);
-        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
-        let (mut tagged, lines): (Vec<Tagged>, Vec<Vec<Words>>) = read.into_iter().unzip();
+        let results = Threads::current().map((first_line..).zip(lines), read).into_iter();
+        let (mut tagged, lines): (Vec<Tagged>, Vec<Vec<Words>>) =
+            results.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let special = self.tokenizers.src().special();
         let (mut parts, mut examples) = (Vec::new(), Vec::new());
         for (line, read) in lines.iter().enumerate() {

@@ -50,7 +50,7 @@ fn models_without_attention_are_told_apart() {
     let mut options = options(&blind, 1);
     options.search.coverage_penalty = 0.2;
     for error in
-        [blind.align::<&str>(&[]).unwrap_err(), blind.translate_with(&["a dog"], &options).unwrap_err()]
+        [blind.align::<&str>(&[]).unwrap_err(), blind.translate_lines(&["a dog"], &options).unwrap_err()]
     {
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("needs attention to the source"), "{error}");
@@ -65,7 +65,7 @@ fn coverage_is_that_of_the_attention() {
         options.search.coverage_penalty = 0.4;
         options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
         let lines = ["a dog runs over the green field", "two cats", "the dog barks at two cats"];
-        let found = pipeline.translate_with(&lines, &options).unwrap();
+        let found = pipeline.translate_lines(&lines, &options).unwrap();
         for (line, translation) in lines.iter().zip(found) {
             for found in translation.hypotheses {
                 let inspection = pipeline.inspect(line, Some(&found.text)).unwrap();

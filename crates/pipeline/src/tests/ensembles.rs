@@ -17,8 +17,8 @@ fn an_ensemble_mixes_architectures_and_scores_what_it_finds() {
     let members = || [of(Family::Transformer), another(Family::Seq2seq), another(Family::Transformer)];
     let [one, two, three] = members();
     let together = one.with(two).unwrap().with(three).unwrap();
-    let found = together.translate_with(&lines, &options(&together, 2)).unwrap();
-    let alone = together.translate_with(&lines[..1], &options(&together, 1)).unwrap();
+    let found = together.translate_lines(&lines, &options(&together, 2)).unwrap();
+    let alone = together.translate_lines(&lines[..1], &options(&together, 1)).unwrap();
     assert_eq!(found[0], alone[0]);
     let texts: Vec<&str> = found.iter().map(|line| line.hypotheses[0].text.as_str()).collect();
     let scored = together.rescore(1, &lines, &texts).unwrap();
@@ -53,7 +53,7 @@ fn number_types_are_those_of_all_members() {
     let lines = ["a dog runs over the green field", "two cats"];
     let [found, expected] = [together, before].map(|ensemble| {
         let options = options(&ensemble, 2);
-        ensemble.translate_with(&lines, &options).unwrap()
+        ensemble.translate_lines(&lines, &options).unwrap()
     });
     assert_eq!(found, expected);
 }

@@ -29,7 +29,7 @@ fn an_inspection_shows_the_result_of_the_search() {
     let pipeline = untrained();
     let sentence = "a dog runs over the green field";
     let inspection = pipeline.inspect(sentence, None).unwrap();
-    let mut best = pipeline.translate_with(&[sentence], &options(pipeline, 1)).unwrap();
+    let mut best = pipeline.translate_lines(&[sentence], &options(pipeline, 1)).unwrap();
     let best = best.remove(0).hypotheses.remove(0);
     let text = pipeline.tokenizers().tgt().decode(&best.tokens).unwrap();
     assert_eq!(inspection.tgt[1..].join(" "), text);

@@ -1,5 +1,5 @@
 mod alignments;
-mod demands;
+mod constraints;
 mod ensembles;
 mod inspect;
 mod labels;
@@ -16,7 +16,7 @@ use attentive_decode::Strategy;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
-use super::source::TokenizedLine;
+use super::tokenized_line::TokenizedLine;
 use super::translate::{longest_first, workers};
 use super::*;
 
@@ -86,7 +86,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
         let mut options = options(pipeline, 1);
         options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
         let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-        let expected = pipeline.translate_with(&text, &options).unwrap();
+        let expected = pipeline.translate_lines(&text, &options).unwrap();
         // Scores are compared exactly; they differ between lines.
         let mut scores: Vec<u64> =
             expected.iter().map(|translation| translation.hypotheses[0].log_prob.to_bits()).collect();
@@ -98,7 +98,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
             let mut shuffled = lines.clone();
             random.shuffle(&mut shuffled);
             let text: Vec<&str> = shuffled.iter().map(|(_, line)| line.as_str()).collect();
-            let translations = pipeline.translate_with(&text, &options).unwrap();
+            let translations = pipeline.translate_lines(&text, &options).unwrap();
             for ((line, _), translation) in shuffled.iter().zip(translations) {
                 assert_eq!(translation.hypotheses, expected[*line].hypotheses);
             }
@@ -118,7 +118,7 @@ fn the_n_best_come_in_order() {
     let pipeline = untrained();
     let mut options = options(pipeline, 4);
     options.search.strategy = Strategy::beam(3, 3, EarlyStopping::Never);
-    let translations = pipeline.translate_with(&["two cats", "", "a dog barks"], &options).unwrap();
+    let translations = pipeline.translate_lines(&["two cats", "", "a dog barks"], &options).unwrap();
     for number in [0, 2] {
         let candidates = &translations[number].hypotheses;
         assert_eq!(candidates.len(), 3);
@@ -139,7 +139,7 @@ fn the_n_best_are_as_many_as_there_are() {
     for (limit, n_best) in [(1, 4), (1, 400), (2, 60), (3, 30)] {
         options.search.max_new_tokens = limit;
         options.search.strategy = Strategy::beam(n_best, n_best, EarlyStopping::Never);
-        let found = &pipeline.translate_with(&["two cats"], &options).unwrap()[0];
+        let found = &pipeline.translate_lines(&["two cats"], &options).unwrap()[0];
         let mut texts: Vec<&str> = found.hypotheses.iter().map(|one| one.text.as_str()).collect();
         texts.sort_unstable();
         texts.dedup();
@@ -159,7 +159,7 @@ fn lines_that_cannot_be_read_literally_cause_a_warning() {
     let unbroken = "ä".repeat(500_000);
     let lines = ["a dog", &huge, "a\0 dog\u{7}", &unbroken, "\u{1}\u{2}", "two\ncats"];
     let options = options(pipeline, 64);
-    let translations = pipeline.translate_from(101, &lines, &options).unwrap();
+    let translations = pipeline.translate_lines_from(101, &lines, &options).unwrap();
     let warnings: Vec<String> = translations
         .iter()
         .flat_map(|translation| translation.warnings.iter().map(Warning::to_string))
@@ -232,7 +232,7 @@ fn impossible_options_are_refused() {
     let mut wrong = options(pipeline, 1);
     wrong.search.strategy = Strategy::beam(3, 9, EarlyStopping::Never);
     for wrong in [wrong, options(pipeline, 0)] {
-        let error = pipeline.translate_with(&["a dog"], &wrong).unwrap_err();
+        let error = pipeline.translate_lines(&["a dog"], &wrong).unwrap_err();
         assert_eq!(error.exit_code(), 2, "{error}");
     }
 }
@@ -251,8 +251,8 @@ fn a_request_to_stop_ends_each_task() {
         assert_eq!(error.exit_code(), 130, "{error}");
     };
     stopped.during(|| {
-        refused(translator.translate_with(&lines, &batched).map(drop));
-        refused(translator.translate_with(&lines, &alone).map(drop));
+        refused(translator.translate_lines(&lines, &batched).map(drop));
+        refused(translator.translate_lines(&lines, &alone).map(drop));
         refused(translator.embed(1, &lines).map(drop));
         refused(translator.rescore(1, &lines, &lines).map(drop));
         refused(of(Family::Tagger).tag(1, &lines).map(drop));

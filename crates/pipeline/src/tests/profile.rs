@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use attentive_model::engine::profile::{ProfileSection, profiled};
+use attentive_model::profile::{ProfileSection, profiled};
 
 use super::*;
 
@@ -20,9 +20,9 @@ fn a_profile_adds_up_and_changes_nothing() {
     for pipeline in [untrained(), &of(Family::Seq2seq)] {
         for (beam_width, batch_size) in [(1, 1), (3, 4), (2, 64)] {
             let options = options(pipeline, beam_width, batch_size);
-            let plain = pipeline.translate_with(&lines, &options).unwrap();
+            let plain = pipeline.translate_lines(&lines, &options).unwrap();
             let begin = Instant::now();
-            let (found, profile) = profiled(|| pipeline.translate_with(&lines, &options));
+            let (found, profile) = profiled(|| pipeline.translate_lines(&lines, &options));
             assert!(profile.total() <= begin.elapsed());
             assert_eq!(found.unwrap(), plain);
             assert_eq!(profile.counts.sentences, 60);
@@ -53,13 +53,13 @@ fn a_profile_adds_up_and_changes_nothing() {
 #[test]
 fn steps_and_rows_are_counted() {
     let pipeline = untrained();
-    let (found, alone) = profiled(|| pipeline.translate_with(&LINES, &options(pipeline, 1, 1)));
+    let (found, alone) = profiled(|| pipeline.translate_lines(&LINES, &options(pipeline, 1, 1)));
     let predicted = found.unwrap().into_iter();
     let predicted = predicted.map(|one| one.hypotheses[0].token_log_probs.len());
     let predicted: Vec<usize> = predicted.collect();
     let all: usize = predicted.iter().sum();
     assert_eq!((alone.counts.steps, alone.counts.rows), (all, all));
-    let (_, together) = profiled(|| pipeline.translate_with(&LINES, &options(pipeline, 1, 4)));
+    let (_, together) = profiled(|| pipeline.translate_lines(&LINES, &options(pipeline, 1, 4)));
     let longest = predicted.into_iter().max().unwrap();
     assert_eq!((together.counts.steps, together.counts.rows), (longest, all));
 }

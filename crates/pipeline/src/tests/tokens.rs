@@ -92,7 +92,7 @@ fn token_ids_do_not_affect_results() {
         batch_size: 3,
     };
     let translate = |pipeline: &Pipeline| {
-        let found = pipeline.translate_with(&LINES, &options).unwrap();
+        let found = pipeline.translate_lines(&LINES, &options).unwrap();
         let found = found.into_iter().flat_map(|line| line.hypotheses);
         found.map(|found| (found.text, found.finished)).collect::<Vec<_>>()
     };
@@ -119,7 +119,7 @@ fn training_and_decoding_start_with_the_same_token() {
         // Search and training assign the same probability.
         let options = TranslateOptions::from(&pipeline.config.decode);
         for line in LINES {
-            let found = &pipeline.translate_with(&[line], &options).unwrap()[0].hypotheses[0];
+            let found = &pipeline.translate_lines(&[line], &options).unwrap()[0].hypotheses[0];
             let src = pipeline.tokenizers.src().encode(line).unwrap();
             let mut example = Example::translation(src, &found.tokens, pipeline.tokenizers.sides(), 0);
             if !found.finished {
@@ -143,7 +143,7 @@ fn forced_tokens_appear_and_barred_ones_do_not() {
     for beam_width in [1, 4] {
         let mut options = TranslateOptions::from(&pipeline.config.decode);
         options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
-        for line in pipeline.translate_with(&LINES, &options).unwrap() {
+        for line in pipeline.translate_lines(&LINES, &options).unwrap() {
             let found = &line.hypotheses[0];
             assert!(found.text.starts_with("two"), "{}", found.text);
             if !found.finished {

@@ -18,12 +18,13 @@ impl Ignored {
     /// The warning that names the fields but those that are `neutral`, whose effect is always there.
     pub(super) fn warning(&self, neutral: &[&str]) -> Option<String> {
         /// The maximum number of fields that are named, and of bytes of a name that are shown.
-        const MOST: usize = 8;
-        const LONGEST: usize = 64;
+        const MAX_NAMES: usize = 8;
+        const MAX_NAME_BYTES: usize = 64;
         let asked = self.0.iter().filter(|(name, asks)| asks.0 && !neutral.contains(&name.as_str()));
-        let names: Vec<&str> = asked.map(|(name, _)| &name[..name.floor_char_boundary(LONGEST)]).collect();
-        let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
-        let more = match names.len().saturating_sub(MOST) {
+        let names: Vec<&str> =
+            asked.map(|(name, _)| &name[..name.floor_char_boundary(MAX_NAME_BYTES)]).collect();
+        let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+        let more = match names.len().saturating_sub(MAX_NAMES) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

@@ -22,9 +22,9 @@ use serde_json::json;
 use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::app::SharedApp;
-use super::documents::FinishedDocument;
-use super::problem::{Problem, ProblemKind};
+use crate::problem::{Problem, ProblemKind};
+use crate::state::app::SharedApp;
+use crate::state::documents::FinishedDocument;
 
 /// An API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,16 +136,16 @@ fn in_header(character: char) -> String {
 /// Adds the first distinct ones of `warnings` to `response` in the header `X-Warnings`, for APIs whose
 /// answers have no field for them.
 fn warned(mut response: Response, warnings: &[String]) -> Response {
-    const MOST: usize = 5;
+    const MAX_WARNINGS: usize = 5;
     /// The maximum number of bytes of all of them: some proxies reject heads of more than 4 KiB.
-    const MOST_BYTES: usize = 2 << 10;
-    let mut room = MOST_BYTES;
+    const MAX_WARNING_BYTES: usize = 2 << 10;
+    let mut room = MAX_WARNING_BYTES;
     let mut told: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
     let mut distinct = warnings.iter().filter(|warning| seen.insert(warning.as_str()));
     while let Some(warning) = distinct.next() {
         let warning: String = warning.chars().map(in_header).collect();
-        if told.len() == MOST || warning.len() > room {
+        if told.len() == MAX_WARNINGS || warning.len() > room {
             told.push(format!("and {} more", 1 + distinct.count()));
             break;
         }
@@ -191,7 +191,7 @@ pub(super) fn tags() -> Vec<Tag> {
         ("Attentive", "Everything that the models do."),
         ("LibreTranslate", "For programs that are written for LibreTranslate."),
         ("DeepL", "For programs that are written for DeepL."),
-        ("OpenAI", "For programs that are written for OpenAI's completions and embeddings."),
+        ("OpenAI", "For programs that are written for OpenAI's completions, chat and embeddings."),
         ("Operation", "Probes and metrics."),
     ];
     let tag = |(name, text)| TagBuilder::new().name(name).description(Some(text)).build();

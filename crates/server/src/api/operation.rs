@@ -10,9 +10,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{reply, with_status};
-use crate::app::SharedApp;
-use crate::phase::Stage;
 use crate::problem::{Problem, ProblemKind};
+use crate::state::app::SharedApp;
+use crate::state::phase::Stage;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()

@@ -9,10 +9,10 @@ use std::time::Duration;
 use attentive_pipeline::service::Load;
 
 use self::exposition::{Exposition, Histogram, MetricKind, Samples};
-use super::api::Api;
-use super::log::Log;
-use super::models::ModelInstance;
-use super::phase::{Phase, Stage};
+use crate::api::Api;
+use crate::log::Log;
+use crate::state::models::ModelInstance;
+use crate::state::phase::{Phase, Stage};
 
 /// The metrics of one server. Labels have few values: APIs, statuses and names of models.
 #[derive(Default)]

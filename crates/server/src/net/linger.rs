@@ -19,10 +19,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// The maximum number of bytes that are dropped.
-const MOST: usize = 64 << 20;
+const MAX_DROPPED_BYTES: usize = 64 << 20;
 
 /// The maximum time for all of them.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_DURATION: Duration = Duration::from_secs(30);
 
 /// The maximum time without any.
 const STALL: Duration = Duration::from_secs(2);
@@ -97,14 +97,14 @@ impl Drop for Lingering {
         // A client that has stopped sending is reading.
         let is_sent = self.is_sent && self.heard.elapsed() < STALL;
         if let (true, Some(rest), Ok(runtime)) = (is_sent, rest, Handle::try_current()) {
-            runtime.spawn(timeout(LONGEST, discard(rest, self.turns.clone())));
+            runtime.spawn(timeout(MAX_DURATION, discard(rest, self.turns.clone())));
         }
     }
 }
 
 /// Reads `body` to its end, within the limits.
 async fn discard(mut body: Incoming, Turns(turns): Turns) {
-    let mut left = MOST;
+    let mut left = MAX_DROPPED_BYTES;
     let Ok(_turn) = turns.acquire().await else {
         return;
     };

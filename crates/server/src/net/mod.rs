@@ -27,13 +27,13 @@ use self::linger::{Lingering, Turns};
 use self::progress::ConnectionProgress;
 use self::reserve::Reserve;
 use self::stall::Stalling;
-use super::api::Api;
-use super::app::SharedApp;
-use super::auth::Peers;
-use super::phase::Stage;
-use super::problem::{Problem, ProblemKind};
-use super::shares::{ClientShare, Shares};
-use super::visit::Peer;
+use crate::api::Api;
+use crate::http::auth::Peers;
+use crate::http::visit::Peer;
+use crate::problem::{Problem, ProblemKind};
+use crate::state::app::SharedApp;
+use crate::state::phase::Stage;
+use crate::state::shares::{ClientShare, Shares};
 
 /// The maximum number of bytes of a request's head.
 const HEAD: usize = 32 << 10;
@@ -139,12 +139,12 @@ impl Line {
         let (stream, progress) = (Arc::new(stream), ConnectionProgress::default());
         let stalling = Stalling::new(Arc::clone(&stream), limits.stall_timeout);
         let io = TokioIo::new(stalling);
-        let begun = progress.clone();
+        let requests = progress.clone();
         let inner = TowerToHyperService::new(self.router);
         let app = Arc::clone(&self.app);
         let answer = service_fn(move |request: Request<Incoming>| {
-            begun.asked(request.version());
-            let begun = begun.clone();
+            requests.asked(request.version());
+            let requests = requests.clone();
             let is_encoded = !is_chunked_at_most(request.headers());
             let api = Api::of(request.uri().path());
             let (head, body) = request.into_parts();
@@ -165,7 +165,7 @@ impl Line {
                     Ok(response) => response.await,
                     Err(response) => Ok::<_, Infallible>(response),
                 };
-                begun.answered();
+                requests.answered();
                 response
             }
         });

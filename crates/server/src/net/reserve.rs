@@ -43,20 +43,20 @@ mod tests {
 
     use super::Reserve;
 
-    const MOST: usize = 64;
+    const MAX_TASKS: usize = 64;
 
     #[tokio::test]
     async fn nobody_is_admitted_before_the_oldest_has_gone() {
-        let (mut reserve, mut tasks) = (Reserve::new(MOST), JoinSet::new());
+        let (mut reserve, mut tasks) = (Reserve::new(MAX_TASKS), JoinSet::new());
         let file = Arc::new(());
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * MAX_TASKS {
             let held = Arc::clone(&file);
             let task = tasks.spawn(async move {
                 let _held = held;
                 pending::<()>().await;
             });
             reserve.admit(task).await;
-            assert!(Arc::strong_count(&file) <= MOST + 1);
+            assert!(Arc::strong_count(&file) <= MAX_TASKS + 1);
         }
     }
 }

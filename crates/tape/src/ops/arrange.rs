@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use attentive_device::{MatrixColumns as Part, current};
+use attentive_device::{MatrixColumns, current};
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// Matrices with equal numbers of rows, side by side: `[rows, Σ columns]`.
@@ -90,19 +90,19 @@ impl Join {
     }
 }
 
-impl Kernel for Join {
+impl TapeOp for Join {
     const NAME: &'static str = "columns";
     type Operands = JoinOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: JoinOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let width: usize = self.widths.iter().sum();
         let mut out = Buffer::take(self.rows * width);
         for (part, range) in inputs.parts.into_iter().zip(self.ranges()) {
             copy((part, range.len(), 0..range.len()), (&mut out, width, range));
         }
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> JoinOperands<Option<Buffer>> {
@@ -138,19 +138,19 @@ impl Columns {
     }
 }
 
-impl Kernel for Columns {
+impl TapeOp for Columns {
     const NAME: &'static str = "columns";
     type Operands = ColumnsOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let rows = inputs.x.len().checked_div(self.width).unwrap_or(0);
         let mut out = Buffer::take(rows * self.count());
         for [range, result] in self.pairs() {
             copy((inputs.x, self.width, range), (&mut out, self.count(), result));
         }
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {
@@ -162,12 +162,12 @@ impl Kernel for Columns {
     }
 }
 
-/// Copies columns of a matrix, of so many columns, to as many of another.
+/// Copies a range of columns of a matrix to one of another matrix; each matrix comes with its width.
 fn copy(from: (&Buffer, usize, Range<usize>), to: (&mut Buffer, usize, Range<usize>)) {
     let (from, from_width, columns) = from;
     let (to, to_width, to_columns) = to;
-    let from = Part { matrix: from, width: from_width, first: columns.start };
-    let to = Part { matrix: to, width: to_width, first: to_columns.start };
+    let from = MatrixColumns { matrix: from, width: from_width, first: columns.start };
+    let to = MatrixColumns { matrix: to, width: to_width, first: to_columns.start };
     current().copy_columns(columns.len(), from, to);
 }
 
@@ -176,16 +176,16 @@ struct TransposedRows {
     d: usize,
 }
 
-impl Kernel for TransposedRows {
+impl TapeOp for TransposedRows {
     const NAME: &'static str = "rows";
     type Operands = ColumnsOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: ColumnsOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(self.d * self.rows.len());
         current().select_transposed(self.d, inputs.x, &self.rows, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ColumnsOperands<Option<Buffer>> {

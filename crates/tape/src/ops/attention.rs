@@ -1,10 +1,10 @@
 //! Multi-head scaled dot-product attention (*Attention Is All You Need*, equation 1).
 
 use attentive_device::{AttentionInputs, QkvOperands, current};
-use attentive_kernels::attention::Scores as KernelScores;
+use attentive_kernels::attention::Scores;
 pub use attentive_kernels::attention::{AttentionShape, Causality};
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, DropoutCall, Lengths, Value};
 
 /// Queries, keys and values. Each row holds the features of all heads, head after head.
@@ -23,7 +23,7 @@ pub enum QkvSource {
 }
 
 /// The scores of attention, with a bias `[n_heads, tgt_len · src_len]`.
-pub type TapeScores = KernelScores<Value>;
+pub type TapeScores = Scores<Value>;
 
 /// softmax(scale · q·kᵀ + bias)·v for every head; heads are column blocks of width `d_head`.
 ///
@@ -40,7 +40,7 @@ pub fn attention(
     scores: &TapeScores,
     dropout: Option<DropoutCall>,
 ) -> Value {
-    let kernel = Attention {
+    let op = Attention {
         shape,
         lengths: lengths.cloned(),
         scale: scores.scale,
@@ -53,7 +53,7 @@ pub fn attention(
     };
     let operands = AttentionOperands { first, keys_values, bias: scores.bias.clone() };
     let rows = shape.batch * shape.tgt_len;
-    apply(kernel, operands, [rows, shape.query_width()])
+    apply(op, operands, [rows, shape.query_width()])
 }
 
 operands! {
@@ -81,13 +81,13 @@ impl Attention {
                 Some(keys_values) => QkvOperands::Apart { queries: inputs.first, keys_values },
             },
             lengths: self.lengths.as_ref(),
-            scores: KernelScores { scale: self.scale, causality: self.causality, bias: inputs.bias },
+            scores: Scores { scale: self.scale, causality: self.causality, bias: inputs.bias },
             dropout: self.dropout,
         }
     }
 }
 
-impl Kernel for Attention {
+impl TapeOp for Attention {
     const NAME: &'static str = "attention";
     type Operands = AttentionOperands<()>;
     type Saved = ();
@@ -105,11 +105,11 @@ impl Kernel for Attention {
         [2.0 * product, 5.0 * product]
     }
 
-    fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: AttentionOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let AttentionShape { batch, tgt_len, .. } = self.shape;
         let mut out = Buffer::take(batch * tgt_len * self.shape.query_width());
         current().attention(self.shape, self.inputs(inputs), &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentionOperands<Option<Buffer>> {

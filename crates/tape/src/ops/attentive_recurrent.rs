@@ -2,11 +2,11 @@
 
 use attentive_device::{
     Affine, AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, Recurrence as KernelRecurrence, RecurrentCall, RecurrentGradients, current,
+    AttentiveRecurrentResult, Recurrence, RecurrentCall, RecurrentGradients, current,
 };
 
 use super::{CellKind, Direction, TapeRecurrence};
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, Float, Lengths, Value};
 
 /// Parameters and context of the state update.
@@ -45,8 +45,7 @@ pub fn attentive_recurrent(
     let AttentiveRecurrence { state, query, score, context, keys, values, src_lengths } = recurrence;
     let ([d_key, d], [_, d_value]) = (query.shape(), values.shape());
     assert_eq!(width, cell.gates() * d, "`projected` of a layer of width {d}");
-    let kernel =
-        AttentiveRecurrent { cell, lengths: lengths.clone(), d, d_key, d_value, src_lengths, precision };
+    let op = AttentiveRecurrent { cell, lengths: lengths.clone(), d, d_key, d_value, src_lengths, precision };
     let (weight, bias) = state.hidden.map(|map| (map.weight, map.bias)).unzip();
     let operands = AttentiveOperands {
         projected,
@@ -59,7 +58,7 @@ pub fn attentive_recurrent(
         bias: bias.flatten(),
         initial: state.initial,
     };
-    apply(kernel, operands, [rows, cell.states() * d + d_value])
+    apply(op, operands, [rows, cell.states() * d + d_value])
 }
 
 operands! {
@@ -120,7 +119,7 @@ impl AttentiveRecurrent {
             keys: inputs.keys,
             values: inputs.values,
             src_lengths: Some(&self.src_lengths),
-            recurrence: KernelRecurrence {
+            recurrence: Recurrence {
                 hidden: inputs.weight.map(|weight| Affine { weight, bias: inputs.bias }),
                 initial: inputs.initial,
             },
@@ -132,7 +131,7 @@ impl AttentiveRecurrent {
     }
 }
 
-impl Kernel for AttentiveRecurrent {
+impl TapeOp for AttentiveRecurrent {
     const NAME: &'static str = "attentive recurrent";
     type Operands = AttentiveOperands<()>;
     type Saved = Saved;
@@ -154,7 +153,7 @@ impl Kernel for AttentiveRecurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: AttentiveOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: AttentiveOperands<&Buffer>, mode: Mode<Self>) -> OpOutput<Self> {
         let call = self.call();
         let mut out = Buffer::take(self.rows() * call.out_cols());
         let mut saved = mode.map(|_| Saved {
@@ -165,7 +164,7 @@ impl Kernel for AttentiveRecurrent {
         let projected = inputs.projected;
         let inputs = self.inputs(&inputs);
         current().attentive_recurrent(call, inputs, projected, &mut out, kept);
-        KernelOutput::new(out, saved.unwrap_or_default())
+        OpOutput::new(out, saved.unwrap_or_default())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> AttentiveOperands<Option<Buffer>> {

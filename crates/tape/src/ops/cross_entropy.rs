@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attentive_device::{LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
 
 use super::AffineMap;
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply_with_side};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply_with_side};
 use crate::{Buffer, Float, Value};
 
 /// Result of [`cross_entropy`].
@@ -44,13 +44,13 @@ pub fn cross_entropy(
 ) -> CrossEntropy {
     let [rows, d_model] = x.shape();
     let vocab = projection.d_out();
-    let kernel = CrossEntropyKernel {
+    let op = CrossEntropyOp {
         shape: ProjectionShape { rows, d_model, vocab, precision },
         targets: targets.into(),
         label_smoothing: label_smoothing as f32,
     };
     let operands = ProjectionOperands { x, weight: projection.weight, bias: projection.bias };
-    let (loss, losses) = apply_with_side(kernel, operands, [1, 1]);
+    let (loss, losses) = apply_with_side(op, operands, [1, 1]);
     CrossEntropy { loss, losses }
 }
 
@@ -62,13 +62,13 @@ operands! {
     }
 }
 
-struct CrossEntropyKernel {
+struct CrossEntropyOp {
     shape: ProjectionShape,
     targets: Arc<[u32]>,
     label_smoothing: f32,
 }
 
-impl Kernel for CrossEntropyKernel {
+impl TapeOp for CrossEntropyOp {
     const NAME: &'static str = "projection and loss";
     type Operands = ProjectionOperands<()>;
     /// The gradients of the summed loss, which cost little extra in the forward pass.
@@ -81,7 +81,7 @@ impl Kernel for CrossEntropyKernel {
         [6.0 * (rows * d_model * vocab) as f64, 0.0]
     }
 
-    fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> OpOutput<Self> {
         let ProjectionOperands { x, weight, bias } = inputs;
         let mut saved = mode.map(|operands| operands.map(OperandInfo::room));
         let gradients = match &mut saved {
@@ -101,7 +101,7 @@ impl Kernel for CrossEntropyKernel {
         };
         let mut loss = Buffer::take(1);
         let losses = current().cross_entropy(self.shape, inputs, gradients, &mut loss);
-        KernelOutput { values: loss, saved, side: losses }
+        OpOutput { values: loss, saved, side: losses }
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ProjectionOperands<Option<Buffer>> {

@@ -2,7 +2,7 @@
 
 use attentive_device::{DropoutCall, current};
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// `residual + dropout(x)`, element-wise, for matrices of equal shape.
@@ -31,17 +31,17 @@ operands! {
 
 struct DropoutAdd(Option<DropoutCall>);
 
-impl Kernel for DropoutAdd {
+impl TapeOp for DropoutAdd {
     const NAME: &'static str = "dropout";
     type Operands = DropoutOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: DropoutOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let DropoutOperands { x, residual } = inputs;
         let mut out = Buffer::take(x.len());
         current().dropout_add(x, residual, self.0, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> DropoutOperands<Option<Buffer>> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use attentive_device::{PositionRows as KernelRows, current};
+use attentive_device::{PositionRows, current};
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, DropoutCall, Value};
 
 /// The rows of a position table `[max_len, d]` for sequences of `len` tokens, from position 0 on.
@@ -17,8 +17,8 @@ pub struct TapePositionRows {
 }
 
 impl TapePositionRows {
-    fn kernel(&self) -> KernelRows<'_> {
-        KernelRows { table: &self.table, len: self.len }
+    fn operand(&self) -> PositionRows<'_> {
+        PositionRows { table: &self.table, len: self.len }
     }
 }
 
@@ -36,9 +36,9 @@ pub fn embedding(
     dropout: Option<DropoutCall>,
 ) -> Value {
     let [_, d] = table.shape();
-    let kernel = Embedding { ids: ids.into(), d, scale: scale as f32, positions, dropout };
+    let op = Embedding { ids: ids.into(), d, scale: scale as f32, positions, dropout };
     let operands = EmbeddingOperands { table };
-    apply(kernel, operands, [ids.len(), d])
+    apply(op, operands, [ids.len(), d])
 }
 
 operands! {
@@ -55,21 +55,21 @@ struct Embedding {
     dropout: Option<DropoutCall>,
 }
 
-impl Kernel for Embedding {
+impl TapeOp for Embedding {
     const NAME: &'static str = "embedding";
     type Operands = EmbeddingOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: EmbeddingOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: EmbeddingOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let table = inputs.table;
         let mut out = Buffer::take(self.ids.len() * self.d);
-        let positions = self.positions.as_ref().map(TapePositionRows::kernel);
+        let positions = self.positions.as_ref().map(TapePositionRows::operand);
         current().embedding(&self.ids, table, self.d, self.scale, positions, &mut out);
         if let Some(dropout) = self.dropout {
             current().dropout(dropout, &mut out);
         }
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> EmbeddingOperands<Option<Buffer>> {

@@ -6,7 +6,7 @@ use attentive_device::{Affine, AffineGradients, LinearCall, LinearKept, current}
 use attentive_kernels::gemm::Activation;
 
 use super::{AffineMap, TapeEpilogue};
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// Linear layers with the same input: `dropout(activation(x · weightᵀ + bias))` for each layer, concatenated.
@@ -28,7 +28,7 @@ pub fn linear(x: Value, maps: Vec<AffineMap>, epilogue: TapeEpilogue) -> Value {
         maps.is_sorted_by_key(|map| map.bias.is_none()),
         "linear: layers without a bias follow those that have one"
     );
-    let kernel = Linear {
+    let op = Linear {
         call: LinearCall {
             rows,
             d_in,
@@ -45,7 +45,7 @@ pub fn linear(x: Value, maps: Vec<AffineMap>, epilogue: TapeEpilogue) -> Value {
         operands.weights.push(weight);
         operands.biases.extend(bias);
     }
-    apply(kernel, operands, [rows, width])
+    apply(op, operands, [rows, width])
 }
 
 operands! {
@@ -62,7 +62,7 @@ struct Linear {
     maps: usize,
 }
 
-impl Kernel for Linear {
+impl TapeOp for Linear {
     const NAME: &'static str = "linear";
     type Operands = LinearOperands<()>;
     type Saved = ();
@@ -86,14 +86,14 @@ impl Kernel for Linear {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: LinearOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let LinearCall { rows, d_out, .. } = self.call;
         let mut out = Buffer::take(rows * self.maps * d_out);
         let biases = inputs.biases.into_iter().map(Some).chain(repeat(None));
         let maps = inputs.weights.into_iter().zip(biases);
         let maps: Vec<_> = maps.map(|(weight, bias)| Affine { weight, bias }).collect();
         current().linear(self.call, inputs.x, &maps, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, mut context: Context<'_, Self>) -> LinearOperands<Option<Buffer>> {

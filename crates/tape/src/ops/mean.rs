@@ -2,7 +2,7 @@
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Lengths, Value};
 
 /// The mean over the real positions of each sequence; zero for an empty one.
@@ -30,16 +30,16 @@ struct Mean {
     d: usize,
 }
 
-impl Kernel for Mean {
+impl TapeOp for Mean {
     const NAME: &'static str = "mean";
     type Operands = MeanOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: MeanOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(self.lengths.rows() * self.d);
         current().mean_rows(&self.lengths, self.d, inputs.x, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> MeanOperands<Option<Buffer>> {

@@ -1,5 +1,6 @@
 //! The operations.
 
+mod affine_map;
 mod arrange;
 mod attention;
 mod attention_weights;
@@ -9,7 +10,6 @@ mod dropout;
 mod embedding;
 mod epilogue;
 mod linear;
-mod map;
 mod mean;
 mod nonlinearity;
 mod norm;
@@ -19,6 +19,7 @@ mod rotary;
 mod rows;
 mod scale;
 
+pub use affine_map::AffineMap;
 pub use arrange::{column_ranges, columns, join, transposed_rows};
 pub use attention::{AttentionShape, Causality, QkvSource, TapeScores, attention};
 pub use attention_weights::{AttentionWeights, attention_weights, attentive_recurrent_weights};
@@ -28,7 +29,6 @@ pub use dropout::{add, dropout_add};
 pub use embedding::{TapePositionRows, embedding};
 pub use epilogue::TapeEpilogue;
 pub use linear::linear;
-pub use map::AffineMap;
 pub use mean::mean_rows;
 pub use nonlinearity::{ActivationKind, gated, nonlinear, tanh};
 pub use norm::{norm, residual_norm};

@@ -3,7 +3,7 @@
 pub use attentive_device::ActivationKind;
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// f(`x`), element by element.
@@ -37,7 +37,7 @@ operands! {
 
 struct Function(ActivationKind);
 
-impl Kernel for Function {
+impl TapeOp for Function {
     const NAME: &'static str = "activation";
     type Operands = FunctionOperands<()>;
     type Saved = ();
@@ -47,10 +47,10 @@ impl Kernel for Function {
         operands.map(|_| true)
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(inputs.x.len());
         current().nonlinear(self.0, inputs.x, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
@@ -66,7 +66,7 @@ struct Gate {
     d: usize,
 }
 
-impl Kernel for Gate {
+impl TapeOp for Gate {
     const NAME: &'static str = "gate";
     type Operands = FunctionOperands<()>;
     type Saved = ();
@@ -76,10 +76,10 @@ impl Kernel for Gate {
         operands.map(|_| true)
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(inputs.x.len() / 2);
         current().gated(self.f, self.d, inputs.x, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {
@@ -92,7 +92,7 @@ impl Kernel for Gate {
 
 struct Tanh;
 
-impl Kernel for Tanh {
+impl TapeOp for Tanh {
     const NAME: &'static str = "activation";
     type Operands = FunctionOperands<()>;
     type Saved = ();
@@ -102,10 +102,10 @@ impl Kernel for Tanh {
         true
     }
 
-    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: FunctionOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(inputs.x.len());
         current().tanh(inputs.x, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> FunctionOperands<Option<Buffer>> {

@@ -4,18 +4,18 @@
 use attentive_device::{NormCall, NormGradients, ResidualNormCall, current};
 use attentive_kernels::norm::NormKind;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, DropoutCall, Value};
 
-/// Normalizes every row; see [`NormKind`] for the three formulas.
+/// Normalizes every row; see [`NormKind`] for the formulas.
 ///
 /// # Shapes
 /// - `x`, result: `[rows, d]`
-/// - `gain`, `bias`: `[d]`, or `[1]` for [`NormKind::Scalar`]; [`NormKind::Rms`] has no bias
+/// - `gain`, `bias`: [`NormKind::width`]; a bias if the kind [has one](NormKind::has_bias)
 pub fn norm(kind: NormKind, x: Value, gain: Value, bias: Option<Value>, epsilon: f64) -> Value {
     let shape = x.shape();
     let operands = NormOperands { x, gain, bias };
-    apply(NormKernel(call(kind, shape, epsilon)), operands, shape)
+    apply(NormOp(call(kind, shape, epsilon)), operands, shape)
 }
 
 /// The norm of `x + dropout(y)`, the end of a post-norm sublayer.
@@ -31,9 +31,9 @@ pub fn residual_norm(
     epsilon: f64,
 ) -> Value {
     let shape = x.shape();
-    let kernel = ResidualNorm(ResidualNormCall { norm: call(kind, shape, epsilon), dropout });
+    let op = ResidualNorm(ResidualNormCall { norm: call(kind, shape, epsilon), dropout });
     let operands = ResidualNormOperands { x, y, gain, bias };
-    apply(kernel, operands, shape)
+    apply(op, operands, shape)
 }
 
 fn call(kind: NormKind, [rows, d]: [usize; 2], epsilon: f64) -> NormCall {
@@ -48,9 +48,9 @@ operands! {
     }
 }
 
-struct NormKernel(NormCall);
+struct NormOp(NormCall);
 
-impl Kernel for NormKernel {
+impl TapeOp for NormOp {
     const NAME: &'static str = "norm";
     type Operands = NormOperands<()>;
     type Saved = ();
@@ -60,11 +60,11 @@ impl Kernel for NormKernel {
         NormOperands { x: true, gain: true, bias: operands.bias.map(|_| false) }
     }
 
-    fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: NormOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let NormOperands { x, gain, bias } = inputs;
         let mut out = Buffer::take(x.len());
         current().norm(self.0, x, gain, bias, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> NormOperands<Option<Buffer>> {
@@ -88,7 +88,7 @@ operands! {
 
 struct ResidualNorm(ResidualNormCall);
 
-impl Kernel for ResidualNorm {
+impl TapeOp for ResidualNorm {
     const NAME: &'static str = "dropout, sum, norm";
     type Operands = ResidualNormOperands<()>;
     /// The sum of both branches.
@@ -99,11 +99,11 @@ impl Kernel for ResidualNorm {
         ResidualNormOperands { gain: true, ..operands.map(|_| false) }
     }
 
-    fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: ResidualNormOperands<&Buffer>, mode: Mode<Self>) -> OpOutput<Self> {
         let ResidualNormOperands { x, y, gain, bias } = inputs;
         let [mut sum, mut out] = [0, 1].map(|_| Buffer::take(x.len()));
         current().residual_norm(self.0, [x, y], gain, bias, [&mut sum, &mut out]);
-        KernelOutput::new(out, mode.map_or_else(Buffer::default, |_| sum))
+        OpOutput::new(out, mode.map_or_else(Buffer::default, |_| sum))
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ResidualNormOperands<Option<Buffer>> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// Adds the rows of `table` from `first` on to the vectors of every sequence.
@@ -22,8 +22,8 @@ pub fn add_positions(x: Value, table: Value, first: usize, len: usize) -> Value 
         shape[1] == d && shape[0].is_multiple_of(len.max(1)),
         "sequences of {len} vectors of width {d}, not {shape:?}"
     );
-    let kernel = AddPositions(first * d..(first + len) * d);
-    apply(kernel, PositionOperands { x, table }, shape)
+    let op = AddPositions(first * d..(first + len) * d);
+    apply(op, PositionOperands { x, table }, shape)
 }
 
 operands! {
@@ -36,16 +36,16 @@ operands! {
 /// The elements of the table that are added.
 struct AddPositions(Range<usize>);
 
-impl Kernel for AddPositions {
+impl TapeOp for AddPositions {
     const NAME: &'static str = "positions";
     type Operands = PositionOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: PositionOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = inputs.x.clone();
         current().add_to_each(inputs.table, self.0.clone(), &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     /// The gradient of a vector is summed over the sequences, one by one.

@@ -1,13 +1,12 @@
 //! Recurrent layers over whole sequences, in one direction or in several at once.
 
 use attentive_device::{
-    Affine, Recurrence as KernelRecurrence, RecurrentBackward, RecurrentCall, RecurrentForward,
-    RecurrentGradients, current,
+    Affine, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients, current,
 };
 pub use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::AffineMap;
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, OperandInfo, apply};
+use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply};
 use crate::{Buffer, Float, Lengths, Value};
 
 /// Recurrent weights and initial states.
@@ -47,14 +46,14 @@ pub fn recurrent(
     precision: Float,
 ) -> Value {
     let [rows, width] = directions[0].projected.shape();
-    let kernel = Recurrent {
+    let op = Recurrent {
         cell,
         directions: directions.iter().map(|one| one.direction).collect(),
         lengths: lengths.clone(),
         d: width / cell.gates(),
         precision,
     };
-    let states = directions.len() * kernel.state_cols();
+    let states = directions.len() * op.state_cols();
     let (mut projected, mut weights) = (Vec::new(), Vec::new());
     let (mut biases, mut initials) = (Vec::new(), Vec::new());
     for one in directions {
@@ -72,7 +71,7 @@ pub fn recurrent(
         biases: all_or_none(biases),
         initials: all_or_none(initials),
     };
-    apply(kernel, operands, [rows, states])
+    apply(op, operands, [rows, states])
 }
 
 /// The operands of all directions, or none.
@@ -124,16 +123,16 @@ impl Recurrent {
 
 impl<'a> RecurrentOperands<&'a Buffer> {
     /// The recurrence of direction `number`.
-    fn recurrence(&self, number: usize) -> KernelRecurrence<&'a Buffer> {
+    fn recurrence(&self, number: usize) -> Recurrence<&'a Buffer> {
         let of = |operands: &[&'a Buffer]| operands.get(number).copied();
-        KernelRecurrence {
+        Recurrence {
             hidden: of(&self.weights).map(|weight| Affine { weight, bias: of(&self.biases) }),
             initial: of(&self.initials),
         }
     }
 }
 
-impl Kernel for Recurrent {
+impl TapeOp for Recurrent {
     const NAME: &'static str = "recurrent";
     type Operands = RecurrentOperands<()>;
     /// The gates of each direction.
@@ -155,7 +154,7 @@ impl Kernel for Recurrent {
         [product, 2.0 * product]
     }
 
-    fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: RecurrentOperands<&Buffer>, mode: Mode<Self>) -> OpOutput<Self> {
         let mut states = self.buffer(self.directions.len() * self.cell.states());
         let mut saved: Vec<Buffer> = match mode {
             Some(_) => (self.calls().map(|_| self.buffer(self.cell.saved()))).collect(),
@@ -170,7 +169,7 @@ impl Kernel for Recurrent {
             saved: to_saved.next(),
         });
         current().recurrent(directions.collect(), &mut states);
-        KernelOutput::new(states, saved)
+        OpOutput::new(states, saved)
     }
 
     fn backward(&self, context: Context<'_, Self>) -> RecurrentOperands<Option<Buffer>> {

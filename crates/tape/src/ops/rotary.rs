@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use attentive_device::{RotaryCall, RowPositions, Turn, current};
 use attentive_kernels::rotary::{RotaryTable, frequencies};
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// The rotation angles of a model. Sines and cosines are computed when a position is first used, and shared
@@ -39,8 +39,8 @@ impl Rotary {
     pub fn turn(&self, x: Value, heads: usize, len: usize) -> Value {
         let table = self.table(len);
         let shape = x.shape();
-        let kernel = TurnKernel { table, len, width: shape[1], heads };
-        apply(kernel, TurnOperands { x }, shape)
+        let op = TurnOp { table, len, width: shape[1], heads };
+        apply(op, TurnOperands { x }, shape)
     }
 
     /// Like [`Rotary::turn`], for rows at these positions, and without recording.
@@ -72,14 +72,14 @@ operands! {
     }
 }
 
-struct TurnKernel {
+struct TurnOp {
     table: Arc<RotaryTable>,
     len: usize,
     width: usize,
     heads: usize,
 }
 
-impl TurnKernel {
+impl TurnOp {
     fn run(&self, turn: Turn, x: &Buffer) -> Buffer {
         let call = RotaryCall {
             table: &self.table,
@@ -93,14 +93,14 @@ impl TurnKernel {
     }
 }
 
-impl Kernel for TurnKernel {
+impl TapeOp for TurnOp {
     const NAME: &'static str = "rotary";
     type Operands = TurnOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: TurnOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
-        KernelOutput::new(self.run(Turn::Forward, inputs.x), ())
+    fn forward(&self, inputs: TurnOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
+        OpOutput::new(self.run(Turn::Forward, inputs.x), ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> TurnOperands<Option<Buffer>> {

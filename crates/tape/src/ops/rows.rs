@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// The rows of `x` with the given numbers, in that order.
@@ -13,8 +13,8 @@ use crate::{Buffer, Value};
 /// If there is no such row.
 pub fn select_rows(x: Value, rows: &[usize]) -> Value {
     let [_, d] = x.shape();
-    let kernel = Select { rows: rows.to_vec(), d };
-    apply(kernel, SelectOperands { x }, [rows.len(), d])
+    let op = Select { rows: rows.to_vec(), d };
+    apply(op, SelectOperands { x }, [rows.len(), d])
 }
 
 /// The rows of `x` in a range.
@@ -36,16 +36,16 @@ struct Select {
     d: usize,
 }
 
-impl Kernel for Select {
+impl TapeOp for Select {
     const NAME: &'static str = "rows";
     type Operands = SelectOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: SelectOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = Buffer::take(self.rows.len() * self.d);
         current().select_rows(self.d, inputs.x, &self.rows, &mut out);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     /// Rows that were selected several times get the sum of their gradients, in the order of selection.

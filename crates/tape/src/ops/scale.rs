@@ -2,7 +2,7 @@
 
 use attentive_device::current;
 
-use crate::kernel::{Context, Kernel, KernelOutput, Mode, apply};
+use crate::op::{Context, Mode, OpOutput, TapeOp, apply};
 use crate::{Buffer, Value};
 
 /// `factor` · `x`
@@ -19,16 +19,16 @@ operands! {
 
 struct Scale(f32);
 
-impl Kernel for Scale {
+impl TapeOp for Scale {
     const NAME: &'static str = "scale";
     type Operands = ScaleOperands<()>;
     type Saved = ();
     type Side = ();
 
-    fn forward(&self, inputs: ScaleOperands<&Buffer>, _: Mode<Self>) -> KernelOutput<Self> {
+    fn forward(&self, inputs: ScaleOperands<&Buffer>, _: Mode<Self>) -> OpOutput<Self> {
         let mut out = inputs.x.clone();
         current().scale(&mut out, self.0);
-        KernelOutput::new(out, ())
+        OpOutput::new(out, ())
     }
 
     fn backward(&self, context: Context<'_, Self>) -> ScaleOperands<Option<Buffer>> {

@@ -64,7 +64,7 @@ impl Case {
     fn scalar(&self, operation: Operation<'_>) -> f64 {
         let inputs: Vec<Value> = self.inputs.iter().map(Param::constant).collect();
         let output = operation(&inputs);
-        assert!(output.origin.is_none(), "constants have no history");
+        assert!(output.target.is_none(), "constants have no history");
         let weights = self.weights(&output);
         let output = output.values();
         let products = output.iter().zip(weights);
@@ -179,8 +179,8 @@ fn linear_layers() {
     let away_from_0 = |case: &Case, maps: usize| {
         for bias in &case.inputs[1 + maps..] {
             bias.change(|values| {
-                for (place, value) in values.iter_mut().enumerate() {
-                    *value = if place % 2 == 0 { 9.0 } else { -9.0 };
+                for (index, value) in values.iter_mut().enumerate() {
+                    *value = if index % 2 == 0 { 9.0 } else { -9.0 };
                 }
             });
         }
@@ -228,8 +228,8 @@ fn norms() {
             let case = Case::new(seed, &shapes);
             // Far from a variance of zero, where the slope changes fast.
             case.inputs[0].change(|values| {
-                for (place, value) in values.iter_mut().enumerate() {
-                    *value += if place % 2 == 0 { 2.0 } else { -2.0 };
+                for (index, value) in values.iter_mut().enumerate() {
+                    *value += if index % 2 == 0 { 2.0 } else { -2.0 };
                 }
             });
             case.check(&|inputs| {

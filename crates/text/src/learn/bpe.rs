@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use attentive_base::batch::TokenId;
 use attentive_config::TokenizerConfig;
 
-use super::counts::WordFrequencies;
 use super::with_special;
+use super::word_frequencies::WordFrequencies;
 use crate::format::LearnedModel;
 
 type Pair = (TokenId, TokenId);
@@ -16,13 +16,13 @@ type Pair = (TokenId, TokenId);
 pub(super) fn learn(
     config: &TokenizerConfig,
     special: &[&str],
-    counts: &WordFrequencies,
+    frequencies: &WordFrequencies,
     alphabet: &BTreeSet<char>,
 ) -> LearnedModel {
     let mut tokens = with_special(special, alphabet);
     let mut ids: HashMap<String, TokenId> =
         (0..).zip(&tokens).map(|(id, token)| (token.clone(), id)).collect();
-    let mut text = Text::new(counts, alphabet, &ids);
+    let mut text = Text::new(frequencies, alphabet, &ids);
     let mut merged = HashSet::new();
     let mut merges = Vec::new();
     while tokens.len() < config.vocab_size {
@@ -68,10 +68,10 @@ struct Occurrences {
 }
 
 impl Text {
-    fn new(counts: &WordFrequencies, alphabet: &BTreeSet<char>, ids: &HashMap<String, TokenId>) -> Self {
+    fn new(frequencies: &WordFrequencies, alphabet: &BTreeSet<char>, ids: &HashMap<String, TokenId>) -> Self {
         let id_of: HashMap<char, TokenId> =
             alphabet.iter().map(|&c| (c, ids[c.encode_utf8(&mut [0; 4]) as &str])).collect();
-        let stretches = counts.stretches(alphabet);
+        let stretches = frequencies.stretches(alphabet);
         let words: Vec<Word> = stretches
             .into_iter()
             .map(|(stretch, count)| Word { tokens: stretch.iter().map(|c| id_of[c]).collect(), count })
@@ -174,14 +174,14 @@ mod tests {
     use super::*;
     use crate::special::SPECIAL;
 
-    fn counts(words: &[(&str, u64)]) -> WordFrequencies {
+    fn frequencies(words: &[(&str, u64)]) -> WordFrequencies {
         WordFrequencies::new(words.iter().map(|(word, count)| ((*word).to_owned(), *count)).collect())
     }
 
     fn merges(words: &[(&str, u64)], vocab_size: usize) -> Vec<String> {
         let config = TokenizerConfig { vocab_size, min_frequency: 1, ..TokenizerConfig::default() };
-        let counts = counts(words);
-        match learn(&config, SPECIAL, &counts, &counts.alphabet(1)) {
+        let frequencies = frequencies(words);
+        match learn(&config, SPECIAL, &frequencies, &frequencies.alphabet(1)) {
             LearnedModel::Bpe { merges, .. } => merges.iter().map(|(a, b)| format!("{a}+{b}")).collect(),
             _ => unreachable!("the BPE learner returns a BPE model"),
         }

@@ -1,8 +1,8 @@
 //! Vocabulary learning. The same text and configuration give the same tokenizer, byte for byte.
 
 mod bpe;
-mod counts;
 mod unigram;
+mod word_frequencies;
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 
-use self::counts::WordFrequencies;
+use self::word_frequencies::WordFrequencies;
 use super::format::{self, LearnedModel};
 use super::lines;
 use super::special::{SPECIAL, SPECIAL_AND_MASK};
@@ -103,13 +103,13 @@ fn learn_one<S: AsRef<str> + Sync>(
 ) -> Result<Tokenizer> {
     let owned = || special.iter().map(|&token| token.to_owned());
     let untrained = LearnedModel::Word { tokens: owned().collect() };
-    let counts = WordFrequencies::of(texts, &build(config, special, &untrained)?, &config.symbols)?;
-    let alphabet = || alphabet(config, special, &counts);
+    let frequencies = WordFrequencies::of(texts, &build(config, special, &untrained)?, &config.symbols)?;
+    let alphabet = || alphabet(config, special, &frequencies);
     let model = match config.kind {
-        TokenizerKind::Bpe => bpe::learn(config, special, &counts, &alphabet()?),
-        TokenizerKind::Unigram => unigram::learn(config, special, &counts, &alphabet()?),
+        TokenizerKind::Bpe => bpe::learn(config, special, &frequencies, &alphabet()?),
+        TokenizerKind::Unigram => unigram::learn(config, special, &frequencies, &alphabet()?),
         TokenizerKind::Word => {
-            let tokens = owned().chain(counts.frequent_words(config.min_frequency));
+            let tokens = owned().chain(frequencies.frequent_words(config.min_frequency));
             LearnedModel::Word { tokens: tokens.take(config.vocab_size).collect() }
         }
         TokenizerKind::Char => LearnedModel::Char { tokens: with_special(special, &alphabet()?) },
@@ -157,8 +157,12 @@ fn build(config: &TokenizerConfig, special: &[&str], model: &LearnedModel) -> Re
 }
 
 /// The characters that become tokens.
-fn alphabet(config: &TokenizerConfig, special: &[&str], counts: &WordFrequencies) -> Result<BTreeSet<char>> {
-    let alphabet = counts.alphabet(config.min_frequency);
+fn alphabet(
+    config: &TokenizerConfig,
+    special: &[&str],
+    frequencies: &WordFrequencies,
+) -> Result<BTreeSet<char>> {
+    let alphabet = frequencies.alphabet(config.min_frequency);
     let needed = special.len() + alphabet.len();
     if needed > config.vocab_size {
         return Err(Error::Config {

@@ -10,8 +10,8 @@ use regex::Regex;
 use tokenizers::normalizer::Range;
 use tokenizers::{AddedToken, Model, NormalizedString, Normalizer, Offsets, Token};
 
-use crate::normalization::NormalizerSteps;
-use crate::pieces::TokenizerModel;
+use crate::normalizer::NormalizerSteps;
+use crate::tokenizer_model::TokenizerModel;
 
 /// A part of a text; with its tokens if it is an added token.
 type Part = (NormalizedString, Option<Vec<Token>>);

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::{AddedToken, PostProcessorWrapper};
 
-use crate::decoding::DecoderSteps;
-use crate::division::PreTokenizerSteps;
+use crate::decoder::DecoderSteps;
 use crate::growth::{TOKEN, check_text, flattened};
-use crate::normalization::NormalizerSteps;
-use crate::pieces::TokenizerModel;
+use crate::normalizer::NormalizerSteps;
+use crate::pre_tokenizer::PreTokenizerSteps;
+use crate::tokenizer_model::TokenizerModel;
 
 use super::added::Added;
 use super::inner::Inner;
@@ -82,7 +82,7 @@ fn read(json: &[u8]) -> tokenizers::Result<Inner> {
         added: Added::new(added, &model, normalizer.as_ref())?,
         model,
         normalizer,
-        division: sections.pre_tokenizer,
+        pre_tokenizer: sections.pre_tokenizer,
         post_processors: post_processors(&sections.post_processor)?,
         decoder: sections.decoder,
     })

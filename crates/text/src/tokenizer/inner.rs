@@ -9,10 +9,10 @@ use tokenizers::{
 };
 
 use super::added::Added;
-use crate::decoding::DecoderSteps;
-use crate::division::PreTokenizerSteps;
-use crate::normalization::NormalizerSteps;
-use crate::pieces::TokenizerModel;
+use crate::decoder::DecoderSteps;
+use crate::normalizer::NormalizerSteps;
+use crate::pre_tokenizer::PreTokenizerSteps;
+use crate::tokenizer_model::TokenizerModel;
 
 /// The sections of a tokenizer file, ready for use. The library has such a type too, but it ignores errors of
 /// normalizers, and takes minutes for many added tokens.
@@ -20,7 +20,7 @@ use crate::pieces::TokenizerModel;
 pub(super) struct Inner {
     pub(super) model: TokenizerModel,
     pub(super) normalizer: Option<NormalizerSteps>,
-    pub(super) division: Option<PreTokenizerSteps>,
+    pub(super) pre_tokenizer: Option<PreTokenizerSteps>,
     /// Those that correct the places of tokens.
     pub(super) post_processors: Vec<PostProcessorWrapper>,
     pub(super) decoder: Option<DecoderSteps>,
@@ -39,8 +39,8 @@ impl Inner {
             }
             self.added.divide_normalized(part)
         })?;
-        if let Some(division) = &self.division {
-            division.pre_tokenize(&mut parts)?;
+        if let Some(pre_tokenizer) = &self.pre_tokenizer {
+            pre_tokenizer.pre_tokenize(&mut parts)?;
         }
         parts.tokenize(|part| self.model.tokenize(part.get()))?;
         let encoding = parts.into_encoding(None, 0, places)?;

@@ -292,7 +292,7 @@ impl Tokenizer {
                 normalizer.normalize(&mut text)?;
             }
             let mut pieces = PreTokenizedString::from(text);
-            if let Some(pre_tokenizer) = &inner.division {
+            if let Some(pre_tokenizer) = &inner.pre_tokenizer {
                 pre_tokenizer.pre_tokenize(&mut pieces)?;
             }
             Ok(pieces)

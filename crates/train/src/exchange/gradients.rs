@@ -9,7 +9,7 @@ use attentive_tape::Buffer;
 
 use super::{Exchange, wire};
 use crate::learner::GradientList;
-use crate::sum::{PartialSums, SumNode, nodes_of};
+use crate::partial_sums::{PartialSums, SumNode, nodes_of};
 
 const DOING: &str = "gradients were summed";
 

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use self::partition::Partition;
 use super::optimizer::{Optimizer, OptimizerSlot};
-use super::sum::{PartialSums, SumNode};
+use super::partial_sums::{PartialSums, SumNode};
 
 /// The communication of a process with the others during an update.
 #[derive(Debug)]

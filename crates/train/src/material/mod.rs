@@ -1,6 +1,6 @@
 //! Tokenizers and encoded data of a run.
 
-mod given;
+mod named_tokenizers;
 mod on_disk;
 mod origin;
 mod unknown;
@@ -22,10 +22,10 @@ use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
 
 use self::origin::{check_same_data, check_same_everywhere, provenance};
-use super::corpora::{self, InMemoryCorpora, TRAINING, VALIDATION, watch};
+use super::corpora::{self, InMemoryCorpora, TRAINING, VALIDATION, report_progress};
 use super::directory::StoredRun;
+use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, Preparing, StartReport};
-use super::source::PretrainedModel;
 use super::validate::ValidationSet;
 use super::{Learner, MemoryEstimate};
 
@@ -35,16 +35,16 @@ pub(super) struct RunContext<'a> {
     /// The stored run, with its directory.
     pub run: Option<(&'a Path, &'a StoredRun)>,
     /// The model from which training starts, unless the run has already begun.
-    pub source: Option<&'a PretrainedModel>,
+    pub pretrained: Option<&'a PretrainedModel>,
 }
 
 impl<'a> RunContext<'a> {
     /// The tokenizers, if they need not be learned. New labels are taken from `labels`.
     fn tokenizers(self, config: &Config, labels: impl FnOnce() -> Vec<String>) -> Result<Option<Tokenizers>> {
-        let known = match (self.run, self.source) {
+        let known = match (self.run, self.pretrained) {
             (Some((_, run)), _) => Some(run.tokenizers.clone()),
-            (None, Some(source)) => Some(source.tokenizers(config, labels)?),
-            (None, None) => given::tokenizers(config, labels)?,
+            (None, Some(pretrained)) => Some(pretrained.tokenizers(config, labels)?),
+            (None, None) => named_tokenizers::tokenizers(config, labels)?,
         };
         if let Some(tokenizers) = &known {
             check_tags(config, tokenizers)?;
@@ -54,7 +54,7 @@ impl<'a> RunContext<'a> {
 
     /// Where the labels come from.
     fn labels(self, config: &Config) -> LabelOrigin<'a> {
-        match self.source.and_then(PretrainedModel::labels_of) {
+        match self.pretrained.and_then(PretrainedModel::labels_of) {
             Some(model) => LabelOrigin::Model(model),
             None => LabelOrigin::Learned(config.tokenizer.vocab_size),
         }
@@ -63,7 +63,7 @@ impl<'a> RunContext<'a> {
     /// The origin, for the provenance, of the model from which training started.
     fn origin(self) -> Option<ParentModel> {
         let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
-        self.source.map(PretrainedModel::origin).or_else(of_run)
+        self.pretrained.map(PretrainedModel::origin).or_else(of_run)
     }
 }
 
@@ -136,35 +136,35 @@ impl Material {
 }
 
 /// Reads the corpora, and learns tokenizers or takes the known ones. With several processes, all use the
-/// tokenizers of the first one. Corpora in RAM are `given`.
+/// tokenizers of the first one. `in_memory` are the corpora in RAM.
 pub(super) fn material(
     config: &Config,
-    known: RunContext<'_>,
-    given: InMemoryCorpora,
+    context: RunContext<'_>,
+    in_memory: InMemoryCorpora,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
     // One machine may have more memory than another, but all have to make the same choice.
     let is_on_disk = processes.value_of_first("the training data were looked for", || {
-        on_disk::is_chosen(config, known, processes.on_this_machine())
+        on_disk::is_chosen(config, context, processes.on_this_machine())
     });
     if is_on_disk? {
-        return on_disk::material(config, known, processes, observer);
+        return on_disk::material(config, context, processes, observer);
     }
-    let read = read(config, known, given, observer);
+    let read = read(config, context, in_memory, observer);
     let (train, valid, provenance) = processes.agree("the training data were read", read)?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
     let tokenizers = shared_tokenizers(config, processes, || {
         let labels = || train.tgt_texts().into_iter().map(str::to_owned).collect();
-        match known.tokenizers(config, labels)? {
+        match context.tokenizers(config, labels)? {
             Some(tokenizers) => Ok(tokenizers),
             None => learn(config, &train, observer),
         }
     })?;
     let encode = || {
         Interrupt::check()?;
-        let labels = known.labels(config);
+        let labels = context.labels(config);
         let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
         // The raw text is as large as all data derived from it, so it is freed early.
         drop(train);
@@ -180,15 +180,15 @@ pub(super) fn material(
 /// Reads training and validation data, which must be those of the stored run.
 fn read(
     config: &Config,
-    known: RunContext<'_>,
-    given: InMemoryCorpora,
+    context: RunContext<'_>,
+    in_memory: InMemoryCorpora,
     observer: &mut dyn Observer,
 ) -> Result<(Corpus, Option<Corpus>, Provenance)> {
-    let mut train = corpora::training(config, given.train, observer)?;
-    let valid = corpora::validation(config, given.valid, Some(&mut train), observer)?;
+    let mut train = corpora::training(config, in_memory.train, observer)?;
+    let valid = corpora::validation(config, in_memory.valid, Some(&mut train), observer)?;
     Interrupt::check()?;
-    let provenance = provenance(config, known, train.sources(), valid.as_ref());
-    if let Some((dir, run)) = known.run {
+    let provenance = provenance(config, context, train.sources(), valid.as_ref());
+    if let Some((dir, run)) = context.run {
         check_same_data(dir, &run.provenance, &provenance)?;
     }
     Ok((train, valid, provenance))
@@ -297,7 +297,7 @@ fn feed(
     let max_len = config.data.max_len.min(window);
     let encoder = LineEncoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
     let (examples, encoded) =
-        data::encode(train, encoder.with_labels(labels), &mut watch(TRAINING, observer))?;
+        data::encode(train, encoder.with_labels(labels), &mut report_progress(TRAINING, observer))?;
     report(TRAINING, encoded, config, tokenizers, observer);
     let n_examples = examples.len();
     let parts = match train.ends() {
@@ -368,7 +368,7 @@ fn validation_set(
     let (examples, encoded) = data::encode(
         &valid,
         LineEncoder::new(task, tokenizers, window).with_labels(labels),
-        &mut watch(VALIDATION, observer),
+        &mut report_progress(VALIDATION, observer),
     )?;
     report(VALIDATION, encoded, config, tokenizers, observer);
     let special = tokenizers.sides();

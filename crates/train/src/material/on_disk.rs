@@ -17,10 +17,10 @@ use super::origin::{check_same_data, check_same_everywhere, provenance};
 use super::{
     Material, RunContext, batches, learn, report, shared_tokenizers, unknown, validation_set, weights,
 };
-use crate::corpora::{self, TRAINING, watch};
+use crate::corpora::{self, TRAINING, report_progress};
 use crate::memory;
+use crate::pretrained::PretrainedModel;
 use crate::report::{Event, Observer};
-use crate::source::PretrainedModel;
 
 /// The share of the free memory above which files are encoded on disk. In memory, training data take a
 /// multiple of the size of their files.
@@ -33,7 +33,7 @@ const LINES: usize = 1 << 14;
 ///
 /// # Errors
 /// [`Error::Config`] if they should be, but cannot; [`Error::Io`] if a file cannot be accessed.
-pub(super) fn is_chosen(config: &Config, known: RunContext<'_>, processes: usize) -> Result<bool> {
+pub(super) fn is_chosen(config: &Config, context: RunContext<'_>, processes: usize) -> Result<bool> {
     match config.data.store {
         StoreKind::Memory => Ok(false),
         StoreKind::Disk => check_possible(config).map(|()| true),
@@ -41,11 +41,10 @@ pub(super) fn is_chosen(config: &Config, known: RunContext<'_>, processes: usize
         StoreKind::Auto => {
             let (stores, key) = (config.data.stores()?, StoreKey::of(config)?);
             let bytes = key.source_bytes() as f64;
-            let given = known.tokenizers(config, Vec::new)?;
-            let given = given.map(|given| key.clone().encoded_with(&given));
-            let keys = [Some(key), given].into_iter().flatten();
-            let found = keys.map(|key| Store::find(&stores, &key));
-            let found = found.collect::<Result<Vec<_>>>()?;
+            let tokenizers = context.tokenizers(config, Vec::new)?;
+            let encoded = tokenizers.map(|tokenizers| key.clone().encoded_with(&tokenizers));
+            let keys = [Some(key), encoded].into_iter().flatten();
+            let found = keys.map(|key| Store::find(&stores, &key)).collect::<Result<Vec<_>>>()?;
             let is_made = found.iter().any(Option::is_some);
             let is_large = |limit| bytes > SHARE_OF_MEMORY * limit;
             Ok(is_made || memory::limit(config, processes).is_some_and(is_large))
@@ -98,10 +97,10 @@ pub(crate) fn store_key(config: &Config) -> Result<StoreKey> {
 /// The tokenizers of the model from which training starts, if it starts from one.
 fn tokenizers_of_source(config: &Config) -> Result<Option<Tokenizers>> {
     let from = config.model.from.as_deref();
-    let source = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
-    let known = RunContext { run: None, source: source.as_ref() };
+    let pretrained = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
+    let context = RunContext { run: None, pretrained: pretrained.as_ref() };
     // Training data with labels are never on disk.
-    known.tokenizers(config, Vec::new)
+    context.tokenizers(config, Vec::new)
 }
 
 /// The reason why the training data cannot be kept on disk, if there is one.
@@ -128,14 +127,14 @@ fn obstacle(config: &Config) -> Result<Option<&'static str>> {
 /// See [`super::material`].
 pub(super) fn material(
     config: &Config,
-    known: RunContext<'_>,
+    context: RunContext<'_>,
     processes: &Processes,
     observer: &mut dyn Observer,
 ) -> Result<Material> {
     let mut own = None;
     let tokenizers = shared_tokenizers(config, processes, || {
         // Training data with labels are never on disk.
-        let given = known.tokenizers(config, Vec::new)?;
+        let given = context.tokenizers(config, Vec::new)?;
         let (store, tokenizers) = store(config, given.as_ref(), observer)?;
         own = Some(store);
         Ok(tokenizers)
@@ -146,12 +145,12 @@ pub(super) fn material(
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
         let valid = corpora::validation(config, Vec::new(), None, observer)?;
-        let provenance = provenance(config, known, store.files(), valid.as_ref());
-        if let Some((dir, run)) = known.run {
+        let provenance = provenance(config, context, store.files(), valid.as_ref());
+        if let Some((dir, run)) = context.run {
             check_same_data(dir, &run.provenance, &provenance)?;
         }
         let validation = valid
-            .map(|valid| validation_set(config, &tokenizers, valid, known.labels(config), observer))
+            .map(|valid| validation_set(config, &tokenizers, valid, context.labels(config), observer))
             .transpose()?;
         Interrupt::check()?;
         Ok((validation, provenance))
@@ -237,12 +236,12 @@ fn make(
         Task::Fill => ExampleLayout::Masked,
         _ => ExampleLayout::Decoded,
     };
-    let mut making = StoreWriter::begin(stores, &key, tokenizers, layout)?;
+    let mut writer = StoreWriter::begin(stores, &key, tokenizers, layout)?;
     let encoder = LineEncoder::new(task, tokenizers, key.max_len());
     let mut encoder = encoder.within_ratio(config.data.max_ratio);
     let reader = read(config, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
-        examples.iter().try_for_each(|example| making.push(example, reader.ends()))
+        examples.iter().try_for_each(|example| writer.push(example, reader.ends()))
     })?;
     reader.check_not_empty()?;
     let encoded = encoder.finish()?;
@@ -250,7 +249,7 @@ fn make(
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     report(TRAINING, encoded, config, tokenizers, observer);
-    making.finish(StoreFacts { key, encoded, files, n_parts })
+    writer.finish(StoreFacts { key, encoded, files, n_parts })
 }
 
 /// Reads the training data and passes them to `take`, some lines at a time.
@@ -259,8 +258,8 @@ fn read(
     observer: &mut dyn Observer,
     mut take: impl FnMut(Vec<NumberedItem>, &CorpusReader) -> Result<()>,
 ) -> Result<CorpusReader> {
-    let (source, form) = (config.data.training()?, DataKind::of(config));
-    let reader = CorpusReader::open(source, form, config.data.dir.as_deref(), config.seed)?;
+    let (source, kind) = (config.data.training()?, DataKind::of(config));
+    let reader = CorpusReader::open(source, kind, config.data.dir.as_deref(), config.seed)?;
     let mut reader = reader.filtered(corpora::filters(config));
     loop {
         let entries = reader.next_entries(LINES)?;
@@ -269,7 +268,7 @@ fn read(
         }
         take(entries, &reader)?;
         let lines = reader.stats().lines;
-        watch(TRAINING, observer)(Progress::Read { lines });
+        report_progress(TRAINING, observer)(Progress::Read { lines });
         Interrupt::check()?;
     }
 }

@@ -14,7 +14,7 @@ use super::RunContext;
 /// The provenance of a model that is trained on these data.
 pub(super) fn provenance(
     config: &Config,
-    known: RunContext<'_>,
+    context: RunContext<'_>,
     train: &[SourceFile],
     valid: Option<&Corpus>,
 ) -> Provenance {
@@ -49,7 +49,7 @@ pub(super) fn provenance(
     Provenance {
         program: Provenance::this_program(),
         seed: config.seed,
-        from: known.origin(),
+        from: context.origin(),
         data,
         ..Provenance::default()
     }

@@ -19,9 +19,9 @@ fn hidden(seed: u64) -> [Vec<TokenId>; 2] {
     config.model = attentive_samples::variant("family = 'encoder_only'");
     let read = |batch: &Batch| batch.src_tokens().unwrap().ids.clone();
     let alone = Processes::alone();
-    let known = RunContext::default();
-    let given = InMemoryCorpora::default();
-    let mut material = material(&config, known, given, &alone, &mut Silent).unwrap();
+    let context = RunContext::default();
+    let in_memory = InMemoryCorpora::default();
+    let mut material = material(&config, context, in_memory, &alone, &mut Silent).unwrap();
     let validation = material.validation.unwrap().batches.into_iter();
     [read(&material.feed.next_batch().unwrap()), validation.flat_map(|batch| read(&batch)).collect()]
 }

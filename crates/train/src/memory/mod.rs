@@ -1,7 +1,7 @@
 //! Predicts the memory use of training before the first update.
 
+mod dry_run;
 mod machine;
-mod rehearsed;
 mod unread;
 
 pub(super) use machine::{high_water_mark, limit, resident};
@@ -16,7 +16,7 @@ use attentive_tape::Float;
 
 use super::frozen::Frozen;
 use super::optimizer::slots;
-use super::sum::{most_at_once, most_copies};
+use super::partial_sums::{max_at_once, max_copies};
 
 const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
@@ -87,8 +87,8 @@ impl MemoryEstimate {
         let (n_batches, n) = (config.train.micro_batches_per_update as u64, subject.processes as u64);
         // Includes the gradients that are sent and received.
         let gradients = match n {
-            1 => f64::from(most_at_once(n_batches)),
-            n => most_copies(n_batches, n) as f64,
+            1 => f64::from(max_at_once(n_batches)),
+            n => max_copies(n_batches, n) as f64,
         };
         let processes = n as f64;
         let slots = slots(&config.train.optimizer) as f64 / processes;
@@ -100,7 +100,7 @@ impl MemoryEstimate {
         let held = FLOAT * (n_weights + (gradients + slots) * n_trained);
         // What a run keeps from its beginning to its end.
         let lasting = FLOAT * (n_weights + slots * n_trained);
-        let activations = FLOAT * (rehearsed::floats(subject, batches) - n_trained).max(0.0);
+        let activations = FLOAT * (dry_run::floats(subject, batches) - n_trained).max(0.0);
         let unread = || FLOAT * unread::floats(subject, batches);
         let scratch = || {
             let targets = batches.iter().map(BatchSize::tgt_tokens).max().unwrap_or(0);

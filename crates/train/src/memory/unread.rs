@@ -6,14 +6,14 @@ use attentive_kernels::optimizer::SUM_CHUNK;
 use attentive_model::model::Model;
 
 use super::Subject;
-use crate::trainer::MOST_STARTED;
+use crate::trainer::MAX_STARTED_UPDATES;
 
 /// The most numbers that wait for the host while `batches` are trained on: the losses of all rows, the sums
 /// of squares of the gradients and the verdict, of as many updates as are read together.
 pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let train = &subject.config.train;
     let updates = match subject.processes {
-        1 => (train.log_every.max(1)).min(MOST_STARTED as u64),
+        1 => (train.log_every.max(1)).min(MAX_STARTED_UPDATES as u64),
         // The host waits for each update.
         _ => 1,
     };

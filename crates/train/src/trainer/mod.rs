@@ -1,8 +1,8 @@
 //! The training loop.
 
-mod files;
 mod mean;
-mod started;
+mod run_files;
+mod updates;
 mod validation;
 
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use attentive_checkpoint::weights::NamedTensor;
 use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
 use serde::{Deserialize, Serialize};
 
-use self::files::RunFiles;
-pub(super) use self::started::MOST_STARTED;
-use self::started::StartedUpdate;
+use self::run_files::RunFiles;
+pub(super) use self::updates::MAX_STARTED_UPDATES;
+use self::updates::StartedUpdate;
 use super::prepare::PreparedRun;
 use super::report::{Event, Observer};
-use super::span::UpdateTotals;
 use super::update::{damaged, not_finite};
+use super::update_totals::UpdateTotals;
 use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary};
 
 /// Updates between comparisons of the weights of all processes.

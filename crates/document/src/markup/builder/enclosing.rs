@@ -5,7 +5,7 @@ use super::super::tree::{MarkupEvent, MarkupKind, MarkupText};
 use super::{Between, Builder};
 
 /// The maximum number of pairs within each other that stay with what is kept.
-const MOST_OPENINGS: usize = 8;
+const MAX_OPENINGS: usize = 8;
 
 /// A mark that begins a pair, and what a builder was before it.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Opening {
 impl Builder {
     /// What this builder is before the character `c`, if that begins a pair.
     pub(super) fn opening(&self, c: char) -> Option<Opening> {
-        let begins = self.openings.len() < MOST_OPENINGS && begins_pair(c, &self.text, self.blank);
+        let begins = self.openings.len() < MAX_OPENINGS && begins_pair(c, &self.text, self.blank);
         begins.then(|| Opening {
             mark: c,
             text: self.text.len(),
@@ -47,7 +47,7 @@ impl Builder {
         let Some(place) = self.openings.iter().rposition(|one| ends_pair(one.mark, c)) else {
             return false;
         };
-        let is_visible = |event: &MarkupEvent| matches!(event.what, MarkupKind::Visible(_));
+        let is_visible = |event: &MarkupEvent| matches!(event.kind, MarkupKind::Visible(_));
         if !self.events[self.openings[place].events..].iter().any(is_visible) {
             return false;
         }
@@ -68,13 +68,15 @@ impl Builder {
             self.keep_marks(&text[at..next]);
             at = next;
             event.at = self.text.len();
-            if let (MarkupKind::Visible(sides), Some(between)) = (&mut event.what, &mut self.between) {
+            if let (MarkupKind::Visible(neighbors), Some(between)) = (&mut event.kind, &mut self.between) {
                 // A no-break space is one of the marks.
-                if matches!(sides.before, Neighbor::Mark(_)) || text[..next].ends_with(char::is_whitespace) {
-                    sides.before = Neighbor::Kept;
+                if matches!(neighbors.before, Neighbor::Mark(_))
+                    || text[..next].ends_with(char::is_whitespace)
+                {
+                    neighbors.before = Neighbor::Kept;
                 }
                 between.last = self.events.len();
-                between.sides.after = Neighbor::Edge;
+                between.neighbors.after = Neighbor::Edge;
             }
             self.events.push(event);
         }
@@ -83,9 +85,9 @@ impl Builder {
         let own_gap = gap.chars().all(|c| !is_space(c)) && !gap.is_empty();
         if own_gap
             && let Some(between) = &self.between
-            && let MarkupKind::Visible(sides) = &mut self.events[between.last].what
+            && let MarkupKind::Visible(neighbors) = &mut self.events[between.last].kind
         {
-            sides.after = Neighbor::Kept;
+            neighbors.after = Neighbor::Kept;
         }
         self.blank = ends_in_blank && !own_gap;
         self.keep(if own_gap { gap } else { String::new() } + &c.to_string());
@@ -103,7 +105,8 @@ impl Builder {
 
     /// Keeps `text`, which a model does not read.
     fn keep(&mut self, text: String) {
-        let own = MarkupText::Text(if self.form.has_references() { text } else { self.form.spelled(&text) });
+        let own =
+            MarkupText::Text(if self.format.has_references() { text } else { self.format.spelled(&text) });
         self.visible_as(0..0, Some(own));
     }
 }

@@ -13,15 +13,15 @@ use super::blanks::{Neighbor, Neighbors, ends_pair, is_space};
 use super::tree::{Markup, MarkupEvent, MarkupKind, MarkupText};
 use super::words::MarkupWords;
 use super::{SourceFormat, TextRun};
-use crate::divide::{Segmentation, Split, TextPiece, pieces};
 use crate::placeables::{self, Markers, Placeable};
+use crate::segmentation::{Segmentation, Split, TextPiece, pieces};
 use crate::{Part, Segment};
 
 /// Collects the collapsed text of a run, and tags with their places in it.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     how: Segmentation,
-    form: SourceFormat,
+    format: SourceFormat,
     /// Text that was not yet searched for placeables, since it may go on.
     pending: String,
     /// Where its parts are in a source in which text may be escaped.
@@ -69,18 +69,18 @@ impl Outside {
     }
 }
 
-/// Visible content between two characters of the text, and the sides of all of it.
+/// Visible content between two characters of the text, and the neighbors of all of it.
 #[derive(Clone, Debug)]
 struct Between {
-    sides: Neighbors,
+    neighbors: Neighbors,
     /// The number of the event that was the last of it.
     last: usize,
 }
 
 impl Builder {
-    /// An empty builder for a text that will be divided as `how` says and written in `form`.
-    pub(crate) fn new(how: Segmentation, form: SourceFormat) -> Self {
-        Self { how, form, ..Self::default() }
+    /// An empty builder for a text that will be divided as `how` says and written in `format`.
+    pub(crate) fn new(how: Segmentation, format: SourceFormat) -> Self {
+        Self { how, format, ..Self::default() }
     }
 
     /// True if a line break was read last. Two in a row separate paragraphs.
@@ -92,7 +92,7 @@ impl Builder {
         self.extend(&range);
         let start = self.pending.len();
         self.pending.push_str(text);
-        if self.form == SourceFormat::Markdown {
+        if self.format == SourceFormat::Markdown {
             self.spelled.push(Spelled { text: start..self.pending.len(), source: range });
         }
     }
@@ -176,7 +176,7 @@ impl Builder {
             // What takes no space and stands between a word and the blank after it stays at the word.
             let first = self.before_last.max(self.before_blank);
             for event in &mut self.events[first..] {
-                if let MarkupKind::Hidden { follows } = &mut event.what {
+                if let MarkupKind::Hidden { follows } = &mut event.kind {
                     *follows = !self.text.is_empty();
                 }
             }
@@ -189,11 +189,11 @@ impl Builder {
     /// Records what follows the last visible content, if nothing does yet.
     fn follow(&mut self, side: Neighbor) {
         if let Some(between) = &mut self.between
-            && let MarkupKind::Visible(sides) = &mut self.events[between.last].what
-            && sides.after == Neighbor::Edge
+            && let MarkupKind::Visible(neighbors) = &mut self.events[between.last].kind
+            && neighbors.after == Neighbor::Edge
         {
-            sides.after = side;
-            between.sides.after = side;
+            neighbors.after = side;
+            between.neighbors.after = side;
         }
     }
 
@@ -208,7 +208,7 @@ impl Builder {
         self.follow(Neighbor::of(c));
         if let Some(last) = self.text.chars().next_back() {
             let blank = match &self.between {
-                Some(between) => between.sides.leave_blank(last, c),
+                Some(between) => between.neighbors.leave_blank(last, c),
                 None => self.blank,
             };
             if self.broken {
@@ -249,11 +249,11 @@ impl Builder {
             Some(_) => Neighbor::Kept,
             None => self.text.chars().next_back().map_or(Neighbor::Edge, Neighbor::of),
         };
-        let sides = Neighbors { before, after: Neighbor::Edge };
-        self.event_as(range, own, MarkupKind::Visible(sides));
-        let between = self.between.get_or_insert(Between { sides, last });
+        let neighbors = Neighbors { before, after: Neighbor::Edge };
+        self.event_as(range, own, MarkupKind::Visible(neighbors));
+        let between = self.between.get_or_insert(Between { neighbors, last });
         between.last = last;
-        between.sides.after = Neighbor::Edge;
+        between.neighbors.after = Neighbor::Edge;
         self.see();
     }
 
@@ -286,18 +286,18 @@ impl Builder {
         self.event_as(range, Some(MarkupText::Markup(own)), MarkupKind::Close { number, pair });
     }
 
-    fn event(&mut self, range: Range<usize>, what: MarkupKind) {
+    fn event(&mut self, range: Range<usize>, kind: MarkupKind) {
         self.flush();
-        self.event_as(range, None, what);
+        self.event_as(range, None, kind);
     }
 
     /// Adds markup that is written as `own` if it is not in the source.
-    fn event_as(&mut self, range: Range<usize>, own: Option<MarkupText>, what: MarkupKind) {
+    fn event_as(&mut self, range: Range<usize>, own: Option<MarkupText>, kind: MarkupKind) {
         if own.is_none() {
             self.extend(&range);
         }
         let at = self.text.len();
-        self.events.push(MarkupEvent { range, own, at, what });
+        self.events.push(MarkupEvent { range, own, at, kind });
     }
 
     fn extend(&mut self, range: &Range<usize>) {
@@ -355,7 +355,7 @@ impl Builder {
             });
         }
         Ok(TextRun {
-            form: self.form,
+            format: self.format,
             segments: first..segments.len(),
             gaps,
             text: self.text,
@@ -370,8 +370,8 @@ impl Builder {
     /// space and has no counterpart within the content is kept with the whitespace around it.
     fn ends(&self, source: &str) -> (String, Range<usize>, String) {
         let count = self.events.len();
-        let numbers: HashSet<usize> = self.events.iter().filter_map(|event| event.what.number()).collect();
-        let is_outside = |event: &MarkupEvent| match event.what {
+        let numbers: HashSet<usize> = self.events.iter().filter_map(|event| event.kind.number()).collect();
+        let is_outside = |event: &MarkupEvent| match event.kind {
             MarkupKind::Open { pair, .. } | MarkupKind::Close { pair, .. } => {
                 pair.is_none_or(|pair| !numbers.contains(&pair))
             }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use attentive_device::{Affine, Buffer, RecurrentBackward, RecurrentGradients};
-use attentive_kernels::recurrent::CellKind;
 
 use super::{GpuRecurrentSchedule, GpuRecurrentStates, source, states_width};
 use crate::ops::elementwise::fill;
@@ -46,7 +45,7 @@ impl<'a> Tapes<'a> {
     /// The tapes in `all` of a layer that attends or not.
     pub(in crate::ops) fn new(schedule: &GpuRecurrentSchedule<'_>, all: &'a Buffer, attends: bool) -> Self {
         let call = schedule.call;
-        let width = if attends && call.cell == CellKind::Gru {
+        let width = if attends && !call.cell.adds_plainly() {
             2 * schedule.gates()
         } else if attends {
             schedule.gates()

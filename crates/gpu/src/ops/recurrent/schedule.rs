@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use attentive_device::{Affine, Buffer, RecurrentCall};
-use attentive_kernels::recurrent::{CellKind, Direction};
+use attentive_kernels::recurrent::Direction;
 
 use super::source;
 use crate::ops::elementwise::fill;
@@ -174,15 +174,8 @@ impl<'a> GpuRecurrentSchedule<'a> {
         tape_row: usize,
     ) -> [u32; 16] {
         let RecurrentCall { cell, direction, lengths, d, .. } = self.call;
-        let number = match cell {
-            CellKind::Rnn => 0u32,
-            CellKind::Lstm => 1,
-            CellKind::CoupledLstm => 2,
-            CellKind::Gru => 3,
-            CellKind::Ssru => 4,
-        };
         words![
-            number,
+            cell as u32,
             cell.gates(),
             cell.states(),
             saved,

@@ -187,7 +187,7 @@ pub(super) fn check(model: &ModelConfig, tokenizers: &Tokenizers) -> Result<&'st
 }
 
 /// Converts an encoder.
-pub(super) fn equal(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<HfModel> {
+pub(super) fn hf_model(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<HfModel> {
     let model = &loaded.config.model;
     let form = Form::of(model);
     check(model, &loaded.tokenizers).map_err(ExportProblem::into_error)?;

@@ -22,8 +22,8 @@ use serde_json::Value;
 
 use super::{bart, gpt2, sentences};
 use crate::export::{ExportProblem, Exported};
+use crate::exported_tensors::ExportedTensors;
 use crate::recipe::NameMapping;
-use crate::reverse::ExportedTensors;
 
 /// A model as `transformers` represents it.
 pub(super) struct HfModel {
@@ -70,27 +70,27 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
 
 /// Writes the directory `out`.
 pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path) -> Result<Exported> {
-    let equal = equal(loaded)?;
+    let model = hf_model(loaded)?;
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
     let generation = generation::of(loaded, &mut notes)?;
-    let reversed = reversed(&equal, loaded)?;
+    let tensors = exported_tensors(&model, loaded)?;
     let by_name: BTreeMap<&str, &Parameter> =
         (parameters.iter()).map(|parameter| (parameter.name.as_str(), parameter)).collect();
     let ours = |name: &str| -> io::Result<Vec<f32>> {
         let parameter = by_name.get(name);
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
-        Ok(if equal.permuted { order::halves_apart(parameter) } else { parameter.values.clone() })
+        Ok(if model.permuted { order::halves_apart(parameter) } else { parameter.values.clone() })
     };
     let write_weights = |path: &Path| {
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-        let shapes = reversed.shapes();
+        let shapes = tensors.shapes();
         weights::write_each(path, Some(metadata), &shapes, |name, _| {
-            reversed.values(name, &ours).map(Cow::Owned)
+            tensors.values(name, &ours).map(Cow::Owned)
         })?;
         Ok(())
     };
-    let config = json_file(&joined(&equal.config, &generation));
+    let config = json_file(&joined(&model.config, &generation));
     let generation = json_file(&generation);
     let [tokenizer, settings] = tokenizer.map(|file| json_file(&file));
     let mut files: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> = vec![
@@ -109,12 +109,12 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
         None => files.push(("generation_config.json", &generation)),
     }
     checkpoint::write_folder(out, &files)?;
-    let kind = equal.kind;
+    let kind = model.kind;
     Ok(Exported { kind, notes })
 }
 
 /// Converts a model.
-fn equal(loaded: &LoadedModel) -> Result<HfModel> {
+fn hf_model(loaded: &LoadedModel) -> Result<HfModel> {
     match &loaded.config.model.family {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
             bart::export(loaded, translator)
@@ -123,7 +123,7 @@ fn equal(loaded: &LoadedModel) -> Result<HfModel> {
         FamilyConfig::EncoderOnly { encoder, .. }
         | FamilyConfig::Tagger { encoder, .. }
         | FamilyConfig::Classifier { encoder, .. }
-        | FamilyConfig::Encoder { encoder, .. } => encoder::equal(loaded, encoder),
+        | FamilyConfig::Encoder { encoder, .. } => encoder::hf_model(loaded, encoder),
     }
 }
 
@@ -142,26 +142,26 @@ fn joined(one: &Value, other: &Value) -> Value {
     joined
 }
 
-fn reversed(equal: &HfModel, loaded: &LoadedModel) -> Result<ExportedTensors> {
+fn exported_tensors(model: &HfModel, loaded: &LoadedModel) -> Result<ExportedTensors> {
     let shapes = checkpoint::shapes(&loaded.architecture);
-    let mut reversed = ExportedTensors::new(equal.kind, &equal.names, &shapes)?;
-    if let Some(classifier) = equal.labels {
+    let mut tensors = ExportedTensors::new(model.kind, &model.names, &shapes)?;
+    if let Some(classifier) = model.labels {
         let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
         let d_in = [loaded.architecture.head.d_in()];
         let [weight, bias] = ["weight", "bias"].map(|part| format!("{classifier}.{part}"));
-        reversed.choose(&weight, "head.weight", &labels, &d_in);
-        reversed.choose(&bias, "head.bias", &labels, &[]);
+        tensors.choose(&weight, "head.weight", &labels, &d_in);
+        tensors.choose(&bias, "head.bias", &labels, &[]);
     }
-    for (name, shape, values) in &equal.added {
-        reversed.insert(name, shape.clone(), values.clone());
+    for (name, shape, values) in &model.added {
+        tensors.insert(name, shape.clone(), values.clone());
     }
-    for (name, shape) in reversed.shapes() {
-        if let ([d], true) = (&shape[..], equal.rows.contains(&name.as_str())) {
-            reversed.reshape(&name, vec![1, *d]);
+    for (name, shape) in tensors.shapes() {
+        if let ([d], true) = (&shape[..], model.rows.contains(&name.as_str())) {
+            tensors.reshape(&name, vec![1, *d]);
         }
     }
-    reversed.prefix(equal.prefix, equal.bare);
-    Ok(reversed)
+    tensors.prefix(model.prefix, model.bare);
+    Ok(tensors)
 }
 
 /// Returns the name of an activation function.

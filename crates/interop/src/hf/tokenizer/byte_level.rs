@@ -8,8 +8,8 @@ use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
-use super::frame::SurroundingTokens;
 use super::settings::TokenizerSettings;
+use super::surrounding_tokens::SurroundingTokens;
 use crate::keys::not_understood;
 
 /// The special tokens, unless the settings name others.
@@ -73,9 +73,9 @@ pub(super) fn read(
     if let Special::Around = special {
         added::take_blanks_before(&mut file, &named("mask_token", "<mask>"));
     }
-    let frame = special.frame(settings, &named)?;
-    if frame != SurroundingTokens::default() {
-        frame.write(&mut file, id_of).map_err(refuse)?;
+    let surrounding = special.surrounding(settings, &named)?;
+    if surrounding != SurroundingTokens::default() {
+        surrounding.write(&mut file, id_of).map_err(refuse)?;
     }
     Ok(file)
 }
@@ -97,7 +97,7 @@ impl Special {
         }
     }
 
-    fn frame(
+    fn surrounding(
         self,
         settings: &TokenizerSettings,
         named: &impl Fn(&str, &str) -> String,

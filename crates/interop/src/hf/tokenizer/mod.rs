@@ -3,13 +3,13 @@
 mod added;
 mod byte_level;
 mod files;
-mod frame;
 mod languages;
 mod multilingual;
 mod overrides;
 mod pieces;
 mod settings;
 mod special;
+mod surrounding_tokens;
 #[cfg(test)]
 mod tests;
 mod wordpiece;
@@ -29,14 +29,14 @@ use attentive_text::{Languages, Tokenizer, Tokenizers, vocabulary};
 use serde_json::Value;
 
 use self::files::TokenizerFiles;
-use self::frame::SurroundingTokens;
 use self::multilingual::Multilingual;
 use self::settings::TokenizerSettings;
+use self::surrounding_tokens::SurroundingTokens;
 use super::generation::HfGenerationConfig;
 use crate::keys::not_understood;
 
 /// The maximum number of rows that a model may have beyond the tokens of its tokenizer.
-const MOST_UNUSED: usize = 1 << 16;
+const MAX_UNUSED_ROWS: usize = 1 << 16;
 
 /// The tokenizer of a model.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct HfTokenizer {
     path: PathBuf,
     pub(super) config: TokenizerConfig,
     pub(super) tokenizers: Tokenizers,
-    frame: SurroundingTokens,
+    surrounding: SurroundingTokens,
     multilingual: Option<Multilingual>,
     /// True if the tool drops blanks before punctuation in outputs.
     cleans_up: bool,
@@ -62,7 +62,7 @@ impl HfTokenizer {
     /// Returns the units in which a language model reads texts: lines, if each begins with a token, otherwise
     /// parts of a stream.
     pub(super) fn units(&self, task: Task) -> Units {
-        match (task, &self.frame.first) {
+        match (task, &self.surrounding.first) {
             (Task::Generate, None) => Units::Stream,
             _ => Units::Lines,
         }
@@ -83,7 +83,7 @@ impl HfTokenizer {
 
     /// Writes to `model` the tokens around a text, and the `languages` between which it translates.
     pub(super) fn apply(&self, languages: &Languages, model: &mut ModelConfig) -> Result<()> {
-        let (first, last) = (&self.frame.first, &self.frame.last);
+        let (first, last) = (&self.surrounding.first, &self.surrounding.last);
         match &mut model.family {
             FamilyConfig::DecoderOnly { decoder, .. } => {
                 if let Some(last) = last {
@@ -104,7 +104,7 @@ impl HfTokenizer {
                     return Err(self.refuse("it puts no token at the end of a text".into()));
                 }
                 encoder.source_first.clone_from(first);
-                encoder.source_last.clone_from(&self.frame.language);
+                encoder.source_last.clone_from(&self.surrounding.language);
             }
         }
         match (&mut model.family, &self.multilingual) {
@@ -131,7 +131,7 @@ pub(super) fn read(
     let tokens = tokens(&sides[0], known).map_err(refuse)?;
     let last = tokens.last_key_value();
     let n_tokens = last.map_or(0, |(&id, _)| id as usize + 1);
-    let fits = n_tokens <= vocab && vocab - n_tokens <= MOST_UNUSED;
+    let fits = n_tokens <= vocab && vocab - n_tokens <= MAX_UNUSED_ROWS;
     if !fits || tokens.len() != n_tokens || known.is_some_and(|known| known != vocab) {
         return Err(refuse(format!(
             "it has {} with ids below {n_tokens}, but the model has {vocab}",
@@ -142,8 +142,8 @@ pub(super) fn read(
     for side in &mut sides {
         added::append(side, n_tokens as TokenId, &unused);
     }
-    let frame = SurroundingTokens::read(&sides[0]).map_err(refuse)?;
-    let special = special::names(&sides[0], &tokens, &frame, generation, &settings);
+    let surrounding = SurroundingTokens::read(&sides[0]).map_err(refuse)?;
+    let special = special::names(&sides[0], &tokens, &surrounding, generation, &settings);
     let special = SpecialNames { unknown_from: known.unwrap_or(0), ..special.map_err(refuse)? };
     let load = |side: &Value| Tokenizer::from_json(side.to_string().into_bytes(), &special);
     let tokenizers = match &sides[..] {
@@ -152,7 +152,7 @@ pub(super) fn read(
         }
         both => Tokenizers::Shared(load(&both[0]).map_err(refuse)?),
     };
-    let multilingual = Multilingual::of(kind, &settings, &frame, &tokenizers)?;
+    let multilingual = Multilingual::of(kind, &settings, &surrounding, &tokenizers)?;
     Ok(HfTokenizer {
         config: TokenizerConfig {
             kind: kind_of(&sides[0]),
@@ -161,7 +161,7 @@ pub(super) fn read(
             ..TokenizerConfig::foreign()
         },
         tokenizers,
-        frame,
+        surrounding,
         multilingual,
         lowercases: lowercases(&sides[0]["normalizer"]),
         cleans_up: settings.flag("clean_up_tokenization_spaces")? == Some(true),

@@ -4,8 +4,8 @@ use attentive_base::error::{Error, Result};
 use attentive_config::Translator;
 use attentive_text::{Languages, Tokenizers, some_languages};
 
-use super::frame::SurroundingTokens;
 use super::settings::TokenizerSettings;
+use super::surrounding_tokens::SurroundingTokens;
 
 /// Kinds of models (`model_type`) whose languages are tokens.
 const KINDS: [&str; 2] = ["mbart", "m2m_100"];
@@ -44,7 +44,7 @@ impl Multilingual {
     pub(super) fn of(
         kind: &str,
         settings: &TokenizerSettings,
-        frame: &SurroundingTokens,
+        surrounding: &SurroundingTokens,
         tokenizers: &Tokenizers,
     ) -> Result<Option<Self>> {
         let n_languages = tokenizers.src().languages().len();
@@ -53,12 +53,12 @@ impl Multilingual {
         }
         let is_first_mbart = match settings.named_class() {
             Some(class) => class == "MBartTokenizer",
-            None => kind == "mbart" && frame.first.is_none() && n_languages < MBART_50,
+            None => kind == "mbart" && surrounding.first.is_none() && n_languages < MBART_50,
         };
         let is_last = match settings.named_class() {
             Some("NllbTokenizer") => settings.flag("legacy_behaviour")?.unwrap_or(false),
             Some("MBart50Tokenizer" | "M2M100Tokenizer") => false,
-            _ => is_first_mbart || frame.language.is_some(),
+            _ => is_first_mbart || surrounding.language.is_some(),
         };
         Ok(Some(Self {
             source: if is_last { SourcePlace::Last } else { SourcePlace::First },

@@ -6,8 +6,8 @@ use attentive_text::vocabulary;
 use serde_json::Value;
 
 use super::added;
-use super::frame::SurroundingTokens;
 use super::settings::{LLAMA, T5, TokenizerSettings};
+use super::surrounding_tokens::SurroundingTokens;
 use super::wordpiece;
 
 /// Changes the tokenizer `file` as its class does with `settings`. `refuse` makes an error from a problem
@@ -28,9 +28,9 @@ pub(super) fn apply(
         class if wordpiece::CLASSES.contains(&class) => normalize(file, settings),
         LLAMA => {
             settings.only("add_prefix_space", true)?;
-            let frame = llama_frame(settings)?;
+            let surrounding = llama_surrounding_tokens(settings)?;
             let vocab = vocabulary(file.to_string().as_bytes()).map_err(&refuse)?;
-            let framed = frame.write(file, |token| vocab.get(token).copied());
+            let framed = surrounding.write(file, |token| vocab.get(token).copied());
             framed.map_err(refuse)
         }
         T5 => settings.only("add_prefix_space", true),
@@ -51,7 +51,7 @@ fn normalize(file: &mut Value, settings: &TokenizerSettings) -> Result<()> {
 }
 
 /// The tokens that Llama's class puts around a text.
-fn llama_frame(settings: &TokenizerSettings) -> Result<SurroundingTokens> {
+fn llama_surrounding_tokens(settings: &TokenizerSettings) -> Result<SurroundingTokens> {
     let token = |key: &str, default: &str| settings.token(key).unwrap_or(default.into());
     let (bos, eos) = (token("bos_token", "<s>"), token("eos_token", "</s>"));
     let has_first = settings.flag("add_bos_token")?.unwrap_or(true);

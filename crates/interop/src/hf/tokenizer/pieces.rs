@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::super::json;
 use super::files::TokenizerFiles;
-use super::frame::SurroundingTokens;
 use super::languages::{M2M_100, MBART, NLLB, WMT21};
 use super::settings::{LLAMA, TokenizerSettings};
-use super::{MOST_UNUSED, added};
+use super::surrounding_tokens::SurroundingTokens;
+use super::{MAX_UNUSED_ROWS, added};
 use crate::keys::not_understood;
 use crate::sentencepiece::SentencePiece;
 
@@ -98,8 +98,8 @@ fn fairseq(path: PathBuf, kind: &str, vocab: usize) -> Result<TokenizerFiles> {
     added::append(&mut side, first as TokenId, &behind);
     if kind == XLM_R {
         added::take_blanks_before(&mut side, "<mask>");
-        let frame = SurroundingTokens::new(Some("<s>"), Some("</s>"));
-        let framed = frame.write(&mut side, |token| Some(if token == "<s>" { 0 } else { 2 }));
+        let surrounding = SurroundingTokens::new(Some("<s>"), Some("</s>"));
+        let framed = surrounding.write(&mut side, |token| Some(if token == "<s>" { 0 } else { 2 }));
         framed.map_err(refuse)?;
         return Ok(TokenizerFiles::one(path, side));
     }
@@ -122,7 +122,8 @@ fn m2m_100(path: PathBuf, ids: &Path, vocab: usize, settings: &TokenizerSettings
     let names = codes.split(' ').map(|code| format!("__{code}__"));
     ids.extend(names.zip(n_pieces as TokenId..));
     let used = ids.len();
-    let unused = (used..vocab.min(used + MOST_UNUSED)).map(|id| (format!("<unused-{id}>"), id as TokenId));
+    let unused =
+        (used..vocab.min(used + MAX_UNUSED_ROWS)).map(|id| (format!("<unused-{id}>"), id as TokenId));
     ids.extend(unused);
     let made = SentencePiece::read(&path)?.tokenizer_with(&ids);
     let mut side = made.map_err(refuse)?;

@@ -8,8 +8,8 @@ use attentive_base::regular_file;
 use serde_json::{Map, Value, json};
 
 use super::added;
-use super::frame::SurroundingTokens;
 use super::settings::{MPNET, TokenizerSettings};
+use super::surrounding_tokens::SurroundingTokens;
 use crate::keys::not_understood;
 
 /// The prefix of a token that continues a word.
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, settings: &TokenizerSettings) -> Result<Value> {
         _ => ["[CLS]", "[SEP]", "[MASK]", "[PAD]"],
     };
     let (first, last) = (special("cls_token", first), special("sep_token", last));
-    let frame = SurroundingTokens::new(Some(&first), Some(&last));
+    let surrounding = SurroundingTokens::new(Some(&first), Some(&last));
     let (mask, pad) = (special("mask_token", mask), special("pad_token", pad));
     let id_of = |token: &str| Some(vocab.get(token)?.as_u64()? as TokenId);
     let mut file = json!({
@@ -68,6 +68,6 @@ pub(super) fn read(path: &Path, settings: &TokenizerSettings) -> Result<Value> {
     if class == MPNET {
         added::take_blanks_before(&mut file, &mask);
     }
-    frame.write(&mut file, id_of).map_err(refuse)?;
+    surrounding.write(&mut file, id_of).map_err(refuse)?;
     Ok(file)
 }

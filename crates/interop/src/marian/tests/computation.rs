@@ -79,7 +79,7 @@ fn models_translate() {
         let unk = pipeline.tokenizers().tgt().special().unk;
         let lines = ["w1 w2 it's w3", "w4 </s> :", "ein Haus"];
         let options = (&pipeline.config().decode).into();
-        for translation in pipeline.translate_with(&lines, &options).unwrap() {
+        for translation in pipeline.translate_lines(&lines, &options).unwrap() {
             assert!(!translation.hypotheses.is_empty());
             for best in translation.hypotheses {
                 assert!(!best.tokens.contains(&start) && !best.tokens.contains(&unk));

@@ -9,20 +9,20 @@ use crate::gemm::amx::{AmxOperands, AmxSession, LINE, LINES, OutputTiles, TILE};
 struct Tails<const P: usize>([[i8; TILE]; P]);
 
 /// Writes the sums: 16 rows by four panels or 32 rows by two.
-pub(super) fn product(unit: &AmxSession, panels: usize, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
+pub(super) fn product(unit: &AmxSession, panels: usize, rows: usize, tile: &Tile<'_>, sums: &mut TileSums) {
     // SAFETY: the tile has at least one row; rows are stored in multiples of `ROWS`, which the caller of the
-    // kernels has checked; the room holds all sums of a shape.
+    // kernels has checked; `sums` holds all sums of a shape.
     unsafe {
         match panels {
             4 => {
                 let left = [tile.rows(ROWS)];
-                with_tails(tile, room, left, |operands, out| unit.wide(operands, out));
+                with_tails(tile, sums, left, |operands, out| unit.wide(operands, out));
             }
             2 => {
                 let second = if rows > ROWS { ROWS } else { 0 };
                 let left = tile.rows(second + ROWS);
                 let left = [left, left.wrapping_add(second * tile.stride)];
-                with_tails(tile, room, left, |operands, out| unit.square(operands, out));
+                with_tails(tile, sums, left, |operands, out| unit.square(operands, out));
             }
             _ => unreachable!("{panels} panels"),
         }
@@ -32,11 +32,11 @@ pub(super) fn product(unit: &AmxSession, panels: usize, rows: usize, tile: &Tile
 /// Calls `multiply` for all complete tiles along the depth, and for the incomplete one.
 fn with_tails<const L: usize, const R: usize>(
     tile: &Tile<'_>,
-    room: &mut TileSums,
+    sums: &mut TileSums,
     left: [*const i8; L],
     multiply: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
-    let mut out = OutputTiles { address: room.address().cast(), row: R * LINE, add: false };
+    let mut out = OutputTiles { address: sums.address().cast(), row: R * LINE, add: false };
     let (steps, rest) = (tile.groups() / LINES, tile.groups() % LINES);
     let panels = tile.panels::<R>();
     let mut operands = AmxOperands {

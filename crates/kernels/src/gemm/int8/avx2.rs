@@ -13,32 +13,32 @@ use super::tile::{Tile, TileSums};
 macro_rules! kernels {
     ($(#[$attribute:meta])* $name:ident, $kernel:ident, $features:literal, $prepare:expr, $add:expr) => {
         $(#[$attribute])*
-        pub(super) unsafe fn $name(panels: usize, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
+        pub(super) unsafe fn $name(panels: usize, rows: usize, tile: &Tile<'_>, sums: &mut TileSums) {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 match (panels, rows) {
-                    (4, 1) => $kernel::<1, 4>(tile, room),
-                    (2, 1) => $kernel::<1, 2>(tile, room),
-                    (2, 2) => $kernel::<2, 2>(tile, room),
-                    (1, 1) => $kernel::<1, 1>(tile, room),
-                    (1, 2) => $kernel::<2, 1>(tile, room),
-                    (1, 3) => $kernel::<3, 1>(tile, room),
-                    (1, 4) => $kernel::<4, 1>(tile, room),
+                    (4, 1) => $kernel::<1, 4>(tile, sums),
+                    (2, 1) => $kernel::<1, 2>(tile, sums),
+                    (2, 2) => $kernel::<2, 2>(tile, sums),
+                    (1, 1) => $kernel::<1, 1>(tile, sums),
+                    (1, 2) => $kernel::<2, 1>(tile, sums),
+                    (1, 3) => $kernel::<3, 1>(tile, sums),
+                    (1, 4) => $kernel::<4, 1>(tile, sums),
                     _ => unreachable!("{rows} rows of {panels} panels"),
                 }
             }
         }
 
         #[target_feature(enable = $features)]
-        unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, room: &mut TileSums) {
+        unsafe fn $kernel<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, sums: &mut TileSums) {
             const LANES: usize = 8;
             let (mut left, mut right) = (tile.rows(ROWS), tile.panels::<PANELS>());
             let (mut ahead, prefetches) = (tile.ahead::<PANELS>(), tile.next.is_some());
-            let sums_at = room.address();
+            let sums_at = sums.address();
             let address = |row: usize, panel: usize, half: usize| {
                 sums_at.wrapping_add(((row * PANELS + panel) * 2 + half) * LANES).cast::<__m256i>()
             };
-            // SAFETY: `rows` and `panels` have checked the operands; the caller guarantees room for the sums.
+            // SAFETY: `rows` and `panels` have checked the operands; the caller guarantees memory for the sums.
             unsafe {
                 let mut sums: [[[__m256i; 2]; PANELS]; ROWS] = std::array::from_fn(|row| {
                     std::array::from_fn(|panel| {
@@ -81,7 +81,7 @@ kernels! {
     /// exceeds 16 bits.
     ///
     /// # Safety
-    /// The CPU has AVX2, and the room holds the sums.
+    /// The CPU has AVX2, and `sums` holds a tile.
     add_product, kernel, "avx2",
     |b| _mm256_abs_epi8(b),
     |sum, a, b, magnitude| {
@@ -94,7 +94,7 @@ kernels! {
     /// Adds the product of `rows` rows, whose numbers are larger by 128, and `panels` panels to the sums.
     ///
     /// # Safety
-    /// The CPU has AVX-VNNI, and the room holds the sums.
+    /// The CPU has AVX-VNNI, and `sums` holds a tile.
     add_product_vnni, kernel_vnni, "avx2,avxvnni",
     |_| (),
     |sum, a, b, ()| _mm256_dpbusd_avx_epi32(sum, a, b)

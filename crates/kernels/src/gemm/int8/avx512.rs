@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use std::array::from_fn;
 use std::hint::black_box;
 
-use super::results::Dequantization;
+use super::dequantize::Dequantization;
 use super::tile::Tile;
 use crate::gemm::isa::Avx512Vnni;
 use crate::packed::PANEL;
@@ -18,11 +18,11 @@ use crate::tile::TileMut;
 
 /// Calls the kernel compiled for the given numbers of panels and rows.
 macro_rules! with_shape {
-    ($panels:ident, $rows:ident, $tile:ident, $results:ident, $out:ident: $($p:literal x $($r:literal)*,)*) => {
+    ($panels:ident, $rows:ident, $tile:ident, $dequantization:ident, $out:ident: $($p:literal x $($r:literal)*,)*) => {
         match ($panels, $rows, $tile.next) {
             $($(
-                ($p, $r, Some(_)) => kernel::<$r, $p, true>($tile, $results, $out),
-                ($p, $r, None) => kernel::<$r, $p, false>($tile, $results, $out),
+                ($p, $r, Some(_)) => kernel::<$r, $p, true>($tile, $dequantization, $out),
+                ($p, $r, None) => kernel::<$r, $p, false>($tile, $dequantization, $out),
             )*)*
             _ => unreachable!("{} rows of {} panels", $rows, $panels),
         }
@@ -34,13 +34,13 @@ pub(super) fn product(
     _proof: Avx512Vnni,
     panels: usize,
     tile: &Tile<'_>,
-    results: Dequantization<'_>,
+    dequantization: Dequantization<'_>,
     out: &mut TileMut<'_>,
 ) {
-    let rows = results.row_scales.len();
+    let rows = dequantization.row_scales.len();
     // SAFETY: the proof shows that the CPU has the instructions.
     unsafe {
-        with_shape!(panels, rows, tile, results, out:
+        with_shape!(panels, rows, tile, dequantization, out:
             8 x 1 2 3,
             4 x 4 5 6,
             2 x 1 2 3 4 5 6 7 8 9 10 11 12,
@@ -53,17 +53,17 @@ pub(super) fn product(
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
     tile: &Tile<'_>,
-    results: Dequantization<'_>,
+    dequantization: Dequantization<'_>,
     out: &mut TileMut<'_>,
 ) {
-    let cols = results.col_scales.len();
+    let cols = dequantization.col_scales.len();
     assert!(
         cols <= PANELS * PANEL
-            && [tile.column_sums.len(), results.bias.len()] == [cols; 2]
-            && results.col + cols <= out.cols(),
+            && [tile.column_sums.len(), dequantization.bias.len()] == [cols; 2]
+            && dequantization.col + cols <= out.cols(),
         "columns of a tile"
     );
-    let row_scales: &[f32; ROWS] = results.row_scales.try_into().expect("rows of a tile");
+    let row_scales: &[f32; ROWS] = dequantization.row_scales.try_into().expect("rows of a tile");
     // Three addresses that the compiler cannot relate to each other; otherwise it computes each from the
     // previous one, a chain of additions as slow as the products.
     let left = tile.rows(ROWS);
@@ -104,7 +104,7 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
             left = left.map(|left| left.wrapping_add(4));
             right = right.map(|right| right.wrapping_add(4 * PANEL));
         }
-        let floor = _mm512_set1_ps(results.floor());
+        let floor = _mm512_set1_ps(dequantization.floor());
         let of_columns = |values: &[f32]| -> [__m512; PANELS] {
             from_fn(|panel| {
                 let values = values.as_ptr().wrapping_add(panel * PANEL);
@@ -114,10 +114,10 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const PREFETCH: bool>(
                 }
             })
         };
-        let (col_scales, bias) = (of_columns(results.col_scales), of_columns(results.bias));
+        let (col_scales, bias) = (of_columns(dequantization.col_scales), of_columns(dequantization.bias));
         for (row, sums) in sums.into_iter().enumerate() {
             let row_scale = _mm512_set1_ps(row_scales[row]);
-            let out = out.address(results.row + row, results.col);
+            let out = out.address(dequantization.row + row, dequantization.col);
             for (panel, sum) in sums.into_iter().enumerate() {
                 if wanted[panel] == 0 {
                     break;

@@ -9,9 +9,9 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod dequantize;
 mod portable;
 mod quantize;
-mod results;
 mod tile;
 
 use std::ops::Range;
@@ -25,8 +25,8 @@ pub(crate) use super::isa::IntegerIsa;
 use crate::packed::{PANEL, PackedInt8};
 use crate::prefetch::is_far;
 use crate::tile::TileMut;
-use results::{Dequantization, NO_BIAS, write};
-use tile::{Int8TileKernel, Tile, TileShape, TileSums, with_rooms};
+use dequantize::{Dequantization, NO_BIAS, write};
+use tile::{Int8TileKernel, Tile, TileShape, TileSums, with_tile_sums};
 
 /// Rows of the left operand are stored in multiples of this.
 const ROWS: usize = 16;
@@ -105,18 +105,18 @@ pub(crate) fn product(
     #[cfg(target_arch = "x86_64")]
     if let IntegerIsa::Avx512Vnni(proof) = left.isa {
         let shape = TileShape::new(left.isa, m);
-        return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, results| {
-            avx512::product(proof, shape.panels, tile, results, out);
+        return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
+            avx512::product(proof, shape.panels, tile, dequantization, out);
         });
     }
-    let unit = Int8TileKernel::new(left.isa);
-    with_rooms(|rooms| match m % (2 * ROWS) {
+    let kernel = Int8TileKernel::new(left.isa);
+    with_tile_sums(|sums| match m % (2 * ROWS) {
         // So few rows fill only one tile of the matrix unit; they go through it with more columns.
         rest @ 1..=ROWS if m > ROWS && matches!(left.isa, IntegerIsa::Amx(_)) => {
-            part.product(&unit, rooms, 0..m - rest, out, epilogue);
-            part.product(&unit, rooms, m - rest..m, out, epilogue);
+            part.product(&kernel, sums, 0..m - rest, out, epilogue);
+            part.product(&kernel, sums, m - rest..m, out, epilogue);
         }
-        _ => part.product(&unit, rooms, 0..m, out, epilogue),
+        _ => part.product(&kernel, sums, 0..m, out, epilogue),
     });
 }
 
@@ -156,24 +156,24 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Rows `rows` of the output. The results of a tile are written while the unit computes the next one.
+    /// Rows `rows` of the output. The results of a tile are written while the kernel computes the next one.
     fn product(
         &self,
-        unit: &Int8TileKernel,
-        rooms: &mut [TileSums; 2],
+        kernel: &Int8TileKernel,
+        sums: &mut [TileSums; 2],
         rows: Range<usize>,
         out: &mut TileMut<'_>,
         epilogue: Epilogue<'_>,
     ) {
         let shape = TileShape::new(self.isa, rows.len());
-        let [mut room, mut other] = rooms.each_mut();
+        let [mut current, mut other] = sums.each_mut();
         let mut pending = None;
-        self.for_each_tile(shape, rows, out.cols(), epilogue, |tile, results| {
-            unit.product(shape, results.row_scales.len(), tile, room);
-            if let Some(before) = pending.replace(results) {
+        self.for_each_tile(shape, rows, out.cols(), epilogue, |tile, dequantization| {
+            kernel.product(shape, dequantization.row_scales.len(), tile, current);
+            if let Some(before) = pending.replace(dequantization) {
                 write(other.sums(shape), shape.cols(), before, out);
             }
-            std::mem::swap(&mut room, &mut other);
+            std::mem::swap(&mut current, &mut other);
         });
         if let Some(last) = pending {
             write(other.sums(shape), shape.cols(), last, out);
@@ -204,7 +204,7 @@ impl<'a> Part<'a> {
                     column_sums: &self.col_sums[col..][..cols],
                 };
                 let rows = shape.rows.min(rows.end - row);
-                let results = Dequantization {
+                let dequantization = Dequantization {
                     row,
                     col,
                     row_scales: &self.row_scales[row..][..rows],
@@ -212,7 +212,7 @@ impl<'a> Part<'a> {
                     bias: &epilogue.bias.map_or(&NO_BIAS[..], |bias| &bias[col..])[..cols],
                     activation: epilogue.activation,
                 };
-                multiply(&tile, results);
+                multiply(&tile, dequantization);
             }
         }
     }

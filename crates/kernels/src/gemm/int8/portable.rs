@@ -4,7 +4,7 @@ use super::tile::{Tile, TileSums};
 use crate::packed::PANEL;
 
 /// Adds the product of the first row and the first panel to the sums.
-pub(super) fn add_product(tile: &Tile<'_>, room: &mut TileSums) {
+pub(super) fn add_product(tile: &Tile<'_>, out: &mut TileSums) {
     let left = tile.left[..tile.groups() * 4].as_chunks::<4>().0;
     let right = tile.right[..tile.panel].as_chunks::<{ 4 * PANEL }>().0;
     let mut sums = [0i32; PANEL];
@@ -15,5 +15,5 @@ pub(super) fn add_product(tile: &Tile<'_>, room: &mut TileSums) {
             *sum += a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3];
         }
     }
-    room.add(&sums);
+    out.add(&sums);
 }

@@ -9,13 +9,13 @@ use crate::prefetch::Prefetcher;
 use crate::scratch::with_scratch;
 
 /// Elements of the largest tile, that of the matrix unit.
-const MOST: usize = 1024;
+const MAX_TILE_SUMS: usize = 1024;
 /// Columns of the widest tile.
-pub(super) const MOST_COLS: usize = 128;
+pub(super) const MAX_TILE_COLS: usize = 128;
 
 /// The sums of one tile, row after row.
 #[repr(C, align(64))]
-pub(super) struct TileSums([i32; MOST]);
+pub(super) struct TileSums([i32; MAX_TILE_SUMS]);
 
 /// Rows and panels that a kernel computes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,13 +67,13 @@ impl TileShape {
     }
 }
 
-/// Calls `work` with two rooms of unspecified contents.
-pub(super) fn with_rooms<R>(work: impl FnOnce(&mut [TileSums; 2]) -> R) -> R {
+/// Calls `work` with memory for the sums of two tiles, of unspecified contents.
+pub(super) fn with_tile_sums<R>(work: impl FnOnce(&mut [TileSums; 2]) -> R) -> R {
     let align = align_of::<TileSums>() / size_of::<f32>();
-    with_scratch(2 * MOST + align, |scratch| {
-        // SAFETY: every bit pattern is a valid room.
-        let (_, rooms, _) = unsafe { scratch.align_to_mut::<[TileSums; 2]>() };
-        work(&mut rooms[0])
+    with_scratch(2 * MAX_TILE_SUMS + align, |scratch| {
+        // SAFETY: every bit pattern is a sum.
+        let (_, sums, _) = unsafe { scratch.align_to_mut::<[TileSums; 2]>() };
+        work(&mut sums[0])
     })
 }
 
@@ -139,10 +139,10 @@ impl Int8TileKernel {
         }
     }
 
-    /// Writes the sums of `rows` rows to `room`. The shape must be that of the same instruction set.
-    pub(super) fn product(&self, shape: TileShape, rows: usize, tile: &Tile<'_>, room: &mut TileSums) {
+    /// Writes the sums of `rows` rows to `sums`. The shape must be that of the same instruction set.
+    pub(super) fn product(&self, shape: TileShape, rows: usize, tile: &Tile<'_>, sums: &mut TileSums) {
         assert!(
-            1 <= rows && rows <= shape.rows && shape.rows * shape.cols() <= MOST,
+            1 <= rows && rows <= shape.rows && shape.rows * shape.cols() <= MAX_TILE_SUMS,
             "{rows} rows of {shape:?}"
         );
         assert!(
@@ -150,28 +150,28 @@ impl Int8TileKernel {
             "panels of a tile"
         );
         if tile.panel == 0 {
-            return room.clear(shape, rows);
+            return sums.clear(shape, rows);
         }
         match self {
             Self::Portable => {
-                room.clear(shape, rows);
-                portable::add_product(tile, room);
+                sums.clear(shape, rows);
+                portable::add_product(tile, sums);
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => {
-                room.clear(shape, rows);
-                // SAFETY: this unit is made from a proof that the CPU has these instructions, and the room
-                // holds the sums.
-                unsafe { avx2::add_product(shape.panels, rows, tile, room) }
+                sums.clear(shape, rows);
+                // SAFETY: this kernel is made from a proof that the CPU has these instructions, and `sums`
+                // holds a tile.
+                unsafe { avx2::add_product(shape.panels, rows, tile, sums) }
             }
             #[cfg(target_arch = "x86_64")]
             Self::AvxVnni => {
-                room.start(shape, rows, tile.column_sums);
-                // SAFETY: as above.
-                unsafe { avx2::add_product_vnni(shape.panels, rows, tile, room) }
+                sums.start(shape, rows, tile.column_sums);
+                // SAFETY: this kernel is made from a proof that the CPU has AVX-VNNI, and `sums` holds a tile.
+                unsafe { avx2::add_product_vnni(shape.panels, rows, tile, sums) }
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, room),
+            Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, sums),
         }
     }
 }

@@ -12,35 +12,35 @@ struct SumsBuffer([f32; 4 * WIDTH * WIDTH]);
 #[repr(C, align(64))]
 struct Tails<const N: usize>([[u16; WIDTH * DEPTH]; N]);
 
-/// Computes a tile of four blocks using `unit`, which multiplies complete blocks.
+/// Computes a tile of four blocks using `multiply_blocks`, which multiplies complete blocks.
 ///
 /// # Safety
 /// Each panel of `tile` has as many lines as it says; the output is writable for its rows and columns.
 pub(super) unsafe fn multiply<const L: usize, const R: usize>(
     tile: &Tile<L, R>,
-    unit: impl Fn(&AmxOperands<L, R>, &OutputTiles),
+    multiply_blocks: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
     const { assert!(L * R == 4) };
     if tile.rows == L * WIDTH && tile.cols == R * WIDTH {
         let out =
             OutputTiles { address: tile.out.cast(), row: tile.out_row * size_of::<f32>(), add: tile.add };
         // SAFETY: the whole tile lies in the output.
-        return unsafe { multiply_into(tile, out, unit) };
+        return unsafe { multiply_into(tile, out, multiply_blocks) };
     }
-    let mut room = SumsBuffer([0.0; 4 * WIDTH * WIDTH]);
+    let mut buffer = SumsBuffer([0.0; 4 * WIDTH * WIDTH]);
     // SAFETY: the output is writable for the tile's rows and columns.
     let row_of =
         |row: usize| unsafe { std::slice::from_raw_parts_mut(tile.out.add(row * tile.out_row), tile.cols) };
     if tile.add {
-        for (row, room) in room.0.chunks_mut(R * WIDTH).enumerate().take(tile.rows) {
-            room[..tile.cols].copy_from_slice(row_of(row));
+        for (row, sums) in buffer.0.chunks_mut(R * WIDTH).enumerate().take(tile.rows) {
+            sums[..tile.cols].copy_from_slice(row_of(row));
         }
     }
-    let out = OutputTiles { address: room.0.as_mut_ptr().cast(), row: R * LINE, add: tile.add };
-    // SAFETY: `room` holds a whole tile.
-    unsafe { multiply_into(tile, out, unit) }
-    for (row, room) in room.0.chunks(R * WIDTH).enumerate().take(tile.rows) {
-        row_of(row).copy_from_slice(&room[..tile.cols]);
+    let out = OutputTiles { address: buffer.0.as_mut_ptr().cast(), row: R * LINE, add: tile.add };
+    // SAFETY: `buffer` holds a whole tile.
+    unsafe { multiply_into(tile, out, multiply_blocks) }
+    for (row, sums) in buffer.0.chunks(R * WIDTH).enumerate().take(tile.rows) {
+        row_of(row).copy_from_slice(&sums[..tile.cols]);
     }
 }
 
@@ -49,7 +49,7 @@ pub(super) unsafe fn multiply<const L: usize, const R: usize>(
 unsafe fn multiply_into<const L: usize, const R: usize>(
     tile: &Tile<L, R>,
     mut out: OutputTiles,
-    unit: impl Fn(&AmxOperands<L, R>, &OutputTiles),
+    multiply_blocks: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
     let (steps, rest) = (tile.lines / LINES, tile.lines % LINES);
     let mut operands = AmxOperands {
@@ -60,7 +60,7 @@ unsafe fn multiply_into<const L: usize, const R: usize>(
         steps,
     };
     if steps > 0 {
-        unit(&operands, &out);
+        multiply_blocks(&operands, &out);
         out.add = true;
     }
     if rest > 0 {
@@ -73,6 +73,6 @@ unsafe fn multiply_into<const L: usize, const R: usize>(
         operands.left = operands.left.map(|left| left.wrapping_add(steps * TILE));
         operands.right = tails.0.each_ref().map(|tail| tail.as_ptr().cast());
         operands.steps = 1;
-        unit(&operands, &out);
+        multiply_blocks(&operands, &out);
     }
 }

@@ -216,17 +216,17 @@ fn rectangle(isa: PairIsa, product: &Product<'_, OperandPart<'_>, OperandPart<'_
                     });
                 }
                 Some(unit) => for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
-                    // SAFETY: as above.
+                    // SAFETY: the tile lies in the panels and in `out`.
                     unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
                 }),
                 None if out.rows() <= avx512::WIDE_ROWS && !right.is_far() => {
                     for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
-                        // SAFETY: as above, and this CPU supports `isa`.
+                        // SAFETY: the tile lies in the panels and in `out`, and this CPU supports `isa`.
                         unsafe { avx512::multiply_wide(tile) }
                     });
                 }
                 None => for_each_tile(&left, &right, out, add, Following::Prefetched, |tile| {
-                    // SAFETY: as above, and this CPU supports `isa`.
+                    // SAFETY: the tile lies in the panels and in `out`, and this CPU supports `isa`.
                     unsafe { avx512::multiply(tile) }
                 }),
             }

@@ -40,13 +40,13 @@ const ROWS: [usize; 15] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 12, 13, 16, 17, 33, 40];
 
 /// All kernels of this CPU for a type of weights.
 fn kernels(precision: Precision) -> Vec<ProductKernel> {
-    let of_all = |engine: fn(Isa) -> FloatKernel| Isa::available().into_iter().map(engine);
+    let of_all = |kernel: fn(Isa) -> FloatKernel| Isa::available().into_iter().map(kernel);
     match precision {
         Precision::F32 => of_all(FloatKernel::F32).map(ProductKernel::Float).collect(),
         Precision::Bf16 => {
             let pairs = PairIsa::available().into_iter().map(FloatKernel::Pairs);
-            let engines = of_all(FloatKernel::Rounded).chain(pairs);
-            engines.map(ProductKernel::Float).collect()
+            let floats = of_all(FloatKernel::Rounded).chain(pairs);
+            floats.map(ProductKernel::Float).collect()
         }
         Precision::Int8 => {
             let isas = IntegerIsa::available().into_iter();
@@ -152,12 +152,12 @@ fn assert_float_products([n, k]: [usize; 2], rows: &[usize]) {
         for &rows in rows {
             let x = random(rows * k, 3);
             for kernel in kernels(precision) {
-                let ProductKernel::Float(engine) = kernel else { unreachable!("a float kernel") };
+                let ProductKernel::Float(float) = kernel else { unreachable!("a float kernel") };
                 let mut plain = vec![7.5; rows * n];
                 let mut tile = TileMut::new(&mut plain, rows, n, n);
                 let (a, b) = (View::rows(&x, k), View::transposed(&weight, k));
                 let product = Product::new(k, a, b).then(epilogue);
-                product.write_with(engine, &mut tile);
+                product.write_with(float, &mut tile);
                 let relu = Activation::Relu;
                 let found = product_on(kernel, rows, &x, packed.view(), Some(&bias), relu);
                 assert!(bits(&found) == bits(&plain), "{kernel:?}: {rows} rows, [{n}, {k}]");

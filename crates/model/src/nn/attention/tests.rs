@@ -73,8 +73,8 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
         positions,
     };
     let mut random = Random::new(5, 0);
-    let mut values = |declared: &ParameterDeclaration| {
-        let numbers = (0..declared.size()).map(|_| 0.5 * random.normal() as f32);
+    let mut values = |declaration: &ParameterDeclaration| {
+        let numbers = (0..declaration.size()).map(|_| 0.5 * random.normal() as f32);
         Vec::from_iter(numbers).into()
     };
     let parameters = &mut Parameters::new(&mut values);

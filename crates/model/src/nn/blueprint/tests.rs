@@ -18,8 +18,8 @@ fn declarations_and_their_order_stay() {
 /// The FNV-1a hash of names, shapes and initial distributions.
 fn hash(architecture: &Architecture) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for ParameterDeclaration { name, shape, start, .. } in Blueprint::new(architecture).parameters() {
-        for byte in format!("{name} {shape:?} {start:?}\n").bytes() {
+    for ParameterDeclaration { name, shape, init, .. } in Blueprint::new(architecture).parameters() {
+        for byte in format!("{name} {shape:?} {init:?}\n").bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }

@@ -36,7 +36,7 @@ fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> Recurre
         panic!("a recurrent decoder");
     };
     let initializer = Initializer::new(&architecture, Init::Pytorch, 5);
-    let mut values = |declared: &ParameterDeclaration| initializer.draw(&declared.name).into();
+    let mut values = |declaration: &ParameterDeclaration| initializer.draw(&declaration.name).into();
     let parameters = &mut Parameters::new(&mut values);
     let construction = Construction::new(parameters);
     RecurrentDecoder::new(stack, construction.root().at("decoder"))

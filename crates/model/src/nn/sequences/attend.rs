@@ -9,7 +9,7 @@ use crate::nn::{Attention, AttentionPlace};
 
 /// Queries, keys and values, and who sees what.
 pub(super) struct AttentionCall<'a> {
-    pub(super) attended: QkvSource,
+    pub(super) qkv: QkvSource,
     /// The number of keys of each sequence that are not padding, if padding would be seen.
     pub(super) keys: Option<&'a Lengths>,
     pub(super) scores: TapeScores,
@@ -34,27 +34,26 @@ impl Sequences<'_> {
             let turned = heads.n_heads + heads.n_kv_heads;
             all = rotary.turn(all, turned, self.lengths.width());
         }
-        let attending = AttentionCall {
-            attended: QkvSource::Itself(all),
+        let call = AttentionCall {
+            qkv: QkvSource::Itself(all),
             keys: (causality == Causality::Full).then_some(self.lengths),
             scores: TapeScores { scale: heads.scale, causality, bias: self.bias.clone() },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
-        self.contexts(attending, &attention.place)
+        self.contexts(call, &attention.place)
     }
 
     /// The contexts of all positions, `[batch · tgt_len, n_heads · d_head]`.
-    pub(super) fn contexts(&self, attending: AttentionCall<'_>, place: &AttentionPlace) -> Value {
-        let AttentionCall { attended, keys, scores, heads: [n_heads, n_kv_heads, d_head], dropout } =
-            attending;
+    pub(super) fn contexts(&self, call: AttentionCall<'_>, place: &AttentionPlace) -> Value {
+        let AttentionCall { qkv, keys, scores, heads: [n_heads, n_kv_heads, d_head], dropout } = call;
         let len = |x: &Value| x.shape()[0] / self.batch().max(1);
-        let (tgt_len, src_len) = match &attended {
+        let (tgt_len, src_len) = match &qkv {
             QkvSource::Itself(all) => (len(all), len(all)),
             QkvSource::Other { queries, keys_values } => (len(queries), len(keys_values)),
         };
         let shape = AttentionShape { batch: self.batch(), n_heads, n_kv_heads, tgt_len, src_len, d_head };
-        self.pass.record_attention(place, || tape::attention_weights(shape, &attended, keys, &scores));
-        tape::attention(shape, attended, keys, &scores, dropout)
+        self.pass.record_attention(place, || tape::attention_weights(shape, &qkv, keys, &scores));
+        tape::attention(shape, qkv, keys, &scores, dropout)
     }
 }

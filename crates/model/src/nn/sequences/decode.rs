@@ -24,14 +24,14 @@ impl Decode for Sequences<'_> {
         let keys_values = self.side_by_side(memory, &[&attention.key, &attention.value]);
         let queries = self.side_by_side(x, &[&attention.query]);
         let heads = attention.heads;
-        let attending = AttentionCall {
-            attended: QkvSource::Other { queries, keys_values },
+        let call = AttentionCall {
+            qkv: QkvSource::Other { queries, keys_values },
             keys: Some(lengths),
             scores: TapeScores { scale: heads.scale, causality: Causality::Full, bias: None },
             heads: [heads.n_heads, heads.n_kv_heads, heads.d_head],
             dropout: self.pass.dropout(attention.dropout),
         };
-        self.contexts(attending, &attention.place)
+        self.contexts(call, &attention.place)
     }
 
     fn advance(&mut self, x: &Value, layer: &RecurrentLayer<Trained>, number: usize) -> Value {
@@ -79,14 +79,14 @@ impl Decode for Sequences<'_> {
             None => h.clone(),
         };
         let d = attention.d_memory;
-        let attending = AttentionCall {
-            attended: QkvSource::Other { queries: tape::scale(queries, attention.factor()), keys_values },
+        let call = AttentionCall {
+            qkv: QkvSource::Other { queries: tape::scale(queries, attention.factor()), keys_values },
             keys: Some(lengths),
             scores: TapeScores::scaled(d, Causality::Full),
             heads: [1, 1, d],
             dropout: None,
         };
-        self.contexts(attending, &only_place())
+        self.contexts(call, &only_place())
     }
 }
 

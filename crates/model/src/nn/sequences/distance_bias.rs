@@ -1,6 +1,6 @@
 //! Relative positions as a bias of the scores (Raffel et al. 2020, section 2.1).
 
-use attentive_architecture::{AttentionSpec, RelativePositions, bucket, earlier_bucket};
+use attentive_architecture::{AttentionSpec, RelativePositions};
 use attentive_tape::{Causality, Param, Value, transposed_rows};
 
 use super::Pass;
@@ -10,17 +10,14 @@ use super::Pass;
 pub struct DistanceBias {
     /// `[n_buckets, n_heads]`
     pub table: Param,
-    max_distance: usize,
+    positions: RelativePositions,
     causality: Causality,
 }
 
 impl DistanceBias {
-    /// The biases of `attention` with this `table`, if it has relative position buckets.
-    pub fn new(attention: &AttentionSpec, causality: Causality, table: Param) -> Option<Self> {
-        let RelativePositions::Buckets { max_distance, .. } = attention.positions else {
-            return None;
-        };
-        Some(Self { table, max_distance, causality })
+    /// The biases of `attention` with this `table` of its buckets of distances, if it has any.
+    pub fn new(attention: &AttentionSpec, causality: Causality, table: Option<Param>) -> Option<Self> {
+        table.map(|table| Self { table, positions: attention.positions, causality })
     }
 
     /// The biases between the positions of sequences of `len`, `[n_heads, len · len]`.
@@ -36,16 +33,13 @@ impl DistanceBias {
 
     fn of_pairs(&self, pairs: impl Iterator<Item = (usize, usize)>, pass: &Pass<'_>) -> Value {
         let table = pass.read(&self.table);
-        let [n_buckets, _] = table.shape();
-        let buckets = pairs.map(|(query, key)| self.bucket(query, key, n_buckets));
+        let buckets = pairs.map(|(query, key)| self.bucket(query, key));
         transposed_rows(table, buckets.collect())
     }
 
-    fn bucket(&self, query: usize, key: usize, n_buckets: usize) -> usize {
-        match self.causality {
-            Causality::Full => bucket(n_buckets, self.max_distance, query, key),
-            Causality::Causal => earlier_bucket(n_buckets, self.max_distance, query, key),
-        }
+    fn bucket(&self, query: usize, key: usize) -> usize {
+        let bucket = self.positions.bucket(self.causality, query, key);
+        bucket.expect("a table of buckets is that of positions with buckets")
     }
 }
 
@@ -55,7 +49,8 @@ mod tests {
 
     fn bias(causality: Causality) -> DistanceBias {
         let table: Vec<f32> = (0..64).map(|i| i as f32).collect();
-        DistanceBias { table: Param::new("table", vec![32, 2], table), max_distance: 128, causality }
+        let positions = RelativePositions::Buckets { n_buckets: 32, max_distance: 128 };
+        DistanceBias { table: Param::new("table", vec![32, 2], table), positions, causality }
     }
 
     /// Distances key − query and their buckets in T5: 32 buckets up to 128.
@@ -77,14 +72,14 @@ mod tests {
         ];
         for (distance, bucket) in cases {
             let key = (600 + distance) as usize;
-            assert_eq!(both.bucket(600, key, 32), bucket, "{distance}");
+            assert_eq!(both.bucket(600, key), bucket, "{distance}");
         }
         let causal = bias(Causality::Causal);
         for (distance, bucket) in
             [(0, 0), (-1, 1), (-15, 15), (-16, 16), (-31, 21), (-127, 31), (-500, 31), (3, 0)]
         {
             let key = (600 + distance) as usize;
-            assert_eq!(causal.bucket(600, key, 32), bucket, "{distance}");
+            assert_eq!(causal.bucket(600, key), bucket, "{distance}");
         }
     }
 }

@@ -57,7 +57,7 @@ enum Distribution {
 
 /// The initial values of `parameter`.
 fn draw(parameter: &ParameterDeclaration, kind: Init, random: &mut Random) -> Vec<f32> {
-    if let ParameterInit::GateBias { d, open } = parameter.start
+    if let ParameterInit::GateBias { d, open } = parameter.init
         && kind != Init::Pytorch
     {
         let value = |element| f32::from(u8::from(open == Some(element / d)));
@@ -75,7 +75,7 @@ fn distribution(parameter: &ParameterDeclaration, kind: Init) -> Distribution {
     use Distribution::{Constant, Normal, Uniform};
     let from = |d_in: usize| 1.0 / (d_in as f64).sqrt();
     let xavier = |d_in: usize, d_out: usize| (6.0 / (d_in + d_out) as f64).sqrt();
-    match (parameter.start, kind) {
+    match (parameter.init, kind) {
         (ParameterInit::Constant(value), _) => Constant(value),
         (ParameterInit::ResidualWeight { n_sublayers }, Init::Gpt2) => {
             Normal(0.02 / (n_sublayers as f64).sqrt())

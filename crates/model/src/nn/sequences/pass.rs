@@ -56,7 +56,7 @@ impl<'a> Pass<'a> {
         Self { is_recorded: false, ..self }
     }
 
-    /// Float of the matrix products of linear maps.
+    /// The number type of the matrix products of linear maps.
     pub fn precision(&self) -> Float {
         self.precision
     }

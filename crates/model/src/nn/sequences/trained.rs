@@ -30,7 +30,7 @@ impl Storage for Trained {
     ) -> RelativeEncoding {
         RelativeEncoding {
             rotary: attention.frequencies().map(Rotary::with_frequencies),
-            bias: table.and_then(|table| DistanceBias::new(attention, causality, table)),
+            bias: DistanceBias::new(attention, causality, table),
         }
     }
 }
@@ -42,7 +42,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Makes parameters with the elements `values(declared)`, row after row.
+    /// Makes parameters with the elements `values(declaration)`, row after row.
     pub fn new(values: &'a mut dyn FnMut(&ParameterDeclaration) -> Buffer) -> Self {
         Self { values, made: Vec::new() }
     }
@@ -52,20 +52,20 @@ impl<'a> Parameters<'a> {
         self.made
     }
 
-    fn make(&mut self, declared: ParameterDeclaration) -> Param {
-        let values = (self.values)(&declared);
-        let parameter = Param::new(declared.name, declared.shape, values);
+    fn make(&mut self, declaration: ParameterDeclaration) -> Param {
+        let values = (self.values)(&declaration);
+        let parameter = Param::new(declaration.name, declaration.shape, values);
         self.made.push(parameter.clone());
         parameter
     }
 }
 
 impl WeightSource<Trained> for Parameters<'_> {
-    fn matrix(&mut self, declared: ParameterDeclaration) -> Param {
-        self.make(declared)
+    fn matrix(&mut self, declaration: ParameterDeclaration) -> Param {
+        self.make(declaration)
     }
 
-    fn vector(&mut self, declared: ParameterDeclaration) -> Param {
-        self.make(declared)
+    fn vector(&mut self, declaration: ParameterDeclaration) -> Param {
+        self.make(declaration)
     }
 }

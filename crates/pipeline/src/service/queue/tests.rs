@@ -10,16 +10,16 @@ fn add(queue: &Queue, client: u64, jobs: Vec<Job>) -> Result<(), Refused> {
     queue.add(Client(client), Admission::New, jobs)
 }
 
-/// `count` jobs of `rows` rows of `positions` positions each, and their common ticket.
+/// `count` jobs of `rows` rows of `positions` positions each, and their common handle.
 fn jobs(count: usize, rows: usize, positions: usize) -> (RequestHandle, Vec<Job>) {
-    let ticket = RequestHandle::new();
+    let handle = RequestHandle::new();
     let job = |_| Job {
-        canceled: ticket.canceled(),
+        canceled: handle.canceled(),
         cost: Cost { rows, positions },
         work: Work::Compute { positions, work: Box::new(|_| ()) },
     };
     let jobs = (0..count).map(job).collect();
-    (ticket, jobs)
+    (handle, jobs)
 }
 
 /// The client of the job that a worker with `rows` rows takes.
@@ -46,10 +46,10 @@ fn order(queue: &Queue) -> Vec<u64> {
 #[test]
 fn clients_take_turns() {
     let queue = queue(100, 1);
-    let _tickets = [(1, 5), (2, 1), (3, 2)].map(|(client, count)| {
-        let (ticket, jobs) = jobs(count, 1, 10);
+    let _handles = [(1, 5), (2, 1), (3, 2)].map(|(client, count)| {
+        let (handle, jobs) = jobs(count, 1, 10);
         add(&queue, client, jobs).unwrap();
-        ticket
+        handle
     });
     assert_eq!(order(&queue), [1, 2, 3, 1, 3, 1, 1, 1]);
 }
@@ -82,11 +82,11 @@ fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
     assert_eq!(take(&queue, 0, 0), Some(Client(1)));
     assert_eq!(take(&queue, 0, 16), Some(Client(1)));
     assert_eq!(take(&queue, 0, 32), None, "nobody else waits");
-    let tickets: Vec<RequestHandle> = (2..=6)
+    let handles: Vec<RequestHandle> = (2..=6)
         .map(|client| {
-            let (ticket, jobs) = jobs(9, 1, 10);
+            let (handle, jobs) = jobs(9, 1, 10);
             add(&queue, client, jobs).unwrap();
-            ticket
+            handle
         })
         .collect();
     let taken: Vec<_> = (32..70).map_while(|rows| take(&queue, 0, rows)).collect();
@@ -95,7 +95,7 @@ fn a_client_that_is_crowded_out_is_let_in_beyond_the_batch() {
     for client in 2..=6 {
         assert_eq!(taken.iter().filter(|one| one.0 == client).count(), 6);
     }
-    drop(tickets);
+    drop(handles);
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn what_was_begun_goes_on_in_a_full_queue() {
 fn what_was_begun_goes_before_what_is_new() {
     let queue = queue(100, 1);
     let numbered = |first: usize, count: usize| {
-        let (ticket, mut jobs) = jobs(count, 1, 1);
+        let (handle, mut jobs) = jobs(count, 1, 1);
         for (number, job) in (first..).zip(&mut jobs) {
             job.cost.positions = number;
         }
-        (ticket, jobs)
+        (handle, jobs)
     };
     let (_new, three) = numbered(1, 3);
     add(&queue, 1, three).unwrap();
@@ -198,7 +198,7 @@ fn the_worker_with_the_fewest_rows_takes_the_next_job() {
     for worker in 0..3 {
         assert!(take(&queue, worker, 1).is_none());
     }
-    let (_ticket, one) = jobs(1, 1, 1);
+    let (_handle, one) = jobs(1, 1, 1);
     add(&queue, 1, one).unwrap();
     assert!(take(&queue, 0, 15).is_none());
     assert!(take(&queue, 1, 10).is_none());
@@ -208,7 +208,7 @@ fn the_worker_with_the_fewest_rows_takes_the_next_job() {
 #[test]
 fn a_worker_that_does_other_work_is_not_waited_for() {
     let queue = queue(100, 2);
-    let (_ticket, two) = jobs(2, 1, 1);
+    let (_handle, two) = jobs(2, 1, 1);
     add(&queue, 1, two).unwrap();
     assert!(take(&queue, 0, 0).is_some());
     assert!(take(&queue, 1, 30).is_some());
@@ -218,7 +218,7 @@ fn a_worker_that_does_other_work_is_not_waited_for() {
 fn accounts_are_forgotten() {
     let queue = queue(100, 1);
     for client in 0..10_000 {
-        let (_ticket, one) = jobs(1, 1, 1 + client as usize % 7);
+        let (_handle, one) = jobs(1, 1, 1 + client as usize % 7);
         add(&queue, client, one).unwrap();
         assert_eq!(order(&queue), [client]);
     }
@@ -229,9 +229,9 @@ fn accounts_are_forgotten() {
 fn endless_jobs_have_their_turn() {
     let queue = queue(100, 1);
     for _ in 0..3 {
-        let (_ticket, endless) = jobs(3, 16, usize::MAX);
+        let (_handle, endless) = jobs(3, 16, usize::MAX);
         add(&queue, 1, endless).unwrap();
-        let (_ticket, other) = jobs(1, 1, 10);
+        let (_handle, other) = jobs(1, 1, 10);
         add(&queue, 2, other).unwrap();
         assert_eq!(order(&queue), [1, 2, 1, 1]);
     }

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::glossaries::{draft, removed, tsv, who};
+use super::glossaries::{new_dictionary, removed, tsv, who};
 use super::language;
 use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
-use crate::app::{App, SharedApp};
-use crate::body::json_or_form;
-use crate::desk::StopFlag;
-use crate::glossaries::{Dictionary, NewDictionary, StoredGlossary, no_dictionary};
+use crate::http::body::json_or_form;
 use crate::language::Language;
 use crate::problem::Problem;
+use crate::state::app::{App, SharedApp};
+use crate::state::glossaries::{Dictionary, NewDictionary, StoredGlossary, no_dictionary};
+use crate::work::thread_pool::StopFlag;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
@@ -85,9 +85,9 @@ impl Pair {
 }
 
 impl DictionaryDraft {
-    fn draft(self, app: &App) -> Result<NewDictionary, Problem> {
+    fn read(self, app: &App) -> Result<NewDictionary, Problem> {
         let languages = [&*self.source_lang, &*self.target_lang];
-        draft(app, languages, self.entries, self.entries_format.as_deref())
+        new_dictionary(app, languages, self.entries, self.entries_format.as_deref())
     }
 }
 
@@ -99,15 +99,15 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
     let (client, owner) = who(&app, &request)?;
     let asked: Create = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
-    let drafts = drafts(asked.dictionaries, &app)?;
+    let dictionaries = new_dictionaries(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
-    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, drafts, stop);
-    let glossary = app.desk.ask(client, add).await?;
+    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, dictionaries, stop);
+    let glossary = app.pool.run(client, add).await?;
     Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &ignored))
 }
 
-fn drafts(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<NewDictionary>, Problem> {
-    dictionaries.into_iter().map(|one| one.draft(app)).collect()
+fn new_dictionaries(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<NewDictionary>, Problem> {
+    dictionaries.into_iter().map(|one| one.read(app)).collect()
 }
 
 /// Lists the glossaries.
@@ -136,11 +136,12 @@ async fn change(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
     let (client, owner) = who(&app, &request)?;
     let asked: Change = json_or_form(request, &app, &["dictionaries"]).await?;
     let ignored = Vec::from_iter(asked.others.warning(&[]));
-    let drafts = drafts(asked.dictionaries, &app)?;
+    let dictionaries = new_dictionaries(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
-    let change =
-        move |stop: &StopFlag| store.glossaries.change(owner, &id, asked.name.as_deref(), &drafts, stop);
-    let glossary = app.desk.ask(client, change).await?;
+    let change = move |stop: &StopFlag| {
+        store.glossaries.change(owner, &id, asked.name.as_deref(), &dictionaries, stop)
+    };
+    let glossary = app.pool.run(client, change).await?;
     Ok(warned(reply(&described(&glossary)), &ignored))
 }
 
@@ -176,7 +177,7 @@ async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> 
         });
         Ok(reply(&json!({"dictionaries": [one]})))
     };
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// Puts a dictionary in the place of the one for the same languages, or adds it.
@@ -191,10 +192,10 @@ async fn replace_dictionary(
 ) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let asked: DictionaryDraft = json_or_form(request, &app, &[]).await?;
-    let draft = asked.draft(&app)?;
+    let dictionary = asked.read(&app)?;
     let store = Arc::clone(&app);
-    let replace = move |stop: &StopFlag| store.glossaries.replace(owner, &id, &draft, stop);
-    let dictionary = app.desk.ask(client, replace).await?;
+    let replace = move |stop: &StopFlag| store.glossaries.replace(owner, &id, &dictionary, stop);
+    let dictionary = app.pool.run(client, replace).await?;
     Ok(reply(&counted(&dictionary)))
 }
 

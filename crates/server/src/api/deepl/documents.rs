@@ -12,16 +12,16 @@ use utoipa_axum::routes;
 
 use super::{choose, glossaries, language};
 use crate::api::{Id, attached, reply};
-use crate::app::{App, SharedApp};
-use crate::body::json_or_form;
-use crate::desk::StopFlag;
-use crate::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
-use crate::glossaries::Terms;
+use crate::http::body::json_or_form;
+use crate::http::upload::{Upload, upload};
+use crate::http::visit::Visit;
 use crate::language::{Language, detect_among};
 use crate::problem::{Problem, ProblemKind};
-use crate::texts::{TextFormat, TranslationTexts, translate};
-use crate::upload::{Upload, upload};
-use crate::visit::Visit;
+use crate::state::app::{App, SharedApp};
+use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
+use crate::state::glossaries::Terms;
+use crate::work::texts::{TextFormat, TranslationTexts, translate};
+use crate::work::thread_pool::StopFlag;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(status)).routes(routes!(result))
@@ -80,22 +80,22 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
     app.admit(&visit, "file", &texts)?;
     let chooser = Arc::clone(&app);
     let chosen = move |_: &StopFlag| {
-        let form = TextFormat::File(format);
-        let model = if is_in(&chooser, source.as_ref(), &target, &form, &texts[0]) {
+        let format = TextFormat::File(format);
+        let model = if is_in(&chooser, source.as_ref(), &target, &format, &texts[0]) {
             None
         } else {
-            Some(choose(&chooser, source.as_ref(), &target, &form, &texts[0])?.0)
+            Some(choose(&chooser, source.as_ref(), &target, &format, &texts[0])?.0)
         };
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
-    let (texts, model, characters) = app.desk.ask(client, chosen).await?;
+    let (texts, model, characters) = app.pool.run(client, chosen).await?;
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
-    let ticket = app.documents.begin(owner, FileAccess::Owner, texts[0].len())?;
-    let answer = reply(&json!({"document_id": ticket.id, "document_key": ticket.key}));
+    let handle = app.documents.begin(owner, FileAccess::Owner, texts[0].len())?;
+    let answer = reply(&json!({"document_id": handle.id, "document_key": handle.key}));
     let Some(model) = model else {
         let problem = "Source and target language are equal.";
-        app.documents.end(&ticket, Err(Problem::field("target_lang", problem)));
+        app.documents.end(&handle, Err(Problem::field("target_lang", problem)));
         return Ok(answer);
     };
     tokio::spawn(async move {
@@ -106,20 +106,20 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
             let (text, warnings) = done.into_first();
             TranslatedDocument { name, format, text, characters, warnings }
         });
-        app.documents.end(&ticket, done);
+        app.documents.end(&handle, done);
     });
     Ok(answer)
 }
 
 /// True if `text` is in the language `target` already.
-fn is_in(app: &App, source: Option<&Language>, target: &Language, form: &TextFormat, text: &str) -> bool {
+fn is_in(app: &App, source: Option<&Language>, target: &Language, format: &TextFormat, text: &str) -> bool {
     let mut languages = app.models.sources(Some(target));
     match source {
         Some(source) => source.base() == target.base() && app.models.translating(source, target).is_none(),
         None if languages.iter().any(|one| one.base() == target.base()) => false,
         None => {
             languages.push(target.clone());
-            let detected = detect_among(&form.words(text), &languages);
+            let detected = detect_among(&format.words(text), &languages);
             detected.is_some_and(|detected| detected.language == *target && detected.confidence > 0.0)
         }
     }
@@ -174,5 +174,5 @@ async fn find(app: &SharedApp, id: &str, request: Request) -> Result<Progress, P
     let headers = request.headers().clone();
     let asked: Key = json_or_form(request, app, &[]).await?;
     let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
-    app.documents.state(app.owner(client), id, Some(&asked.document_key))
+    app.documents.status(app.owner(client), id, Some(&asked.document_key))
 }

@@ -16,13 +16,13 @@ use utoipa_axum::routes;
 use super::language;
 use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
-use crate::app::{App, SharedApp};
-use crate::body::json_or_form;
-use crate::desk::StopFlag;
-use crate::glossaries::{Dictionary, NewDictionary, StoredGlossary};
+use crate::http::body::json_or_form;
+use crate::http::visit::Visit;
 use crate::language::{Language, TranslationDirection};
 use crate::problem::{Problem, ProblemKind};
-use crate::visit::Visit;
+use crate::state::app::{App, SharedApp};
+use crate::state::glossaries::{Dictionary, NewDictionary, StoredGlossary};
+use crate::work::thread_pool::StopFlag;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
@@ -56,7 +56,7 @@ struct Create {
 ///
 /// # Errors
 /// A [`Problem`] for languages between which no model translates, and for an unknown format.
-pub(super) fn draft(
+pub(super) fn new_dictionary(
     app: &App,
     [source, target]: [&str; 2],
     entries: String,
@@ -101,10 +101,10 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
     let owner = app.owner(client);
     let ignored = Vec::from_iter(asked.others.warning(&[]));
     let languages = [&*asked.source_lang, &*asked.target_lang];
-    let draft = draft(&app, languages, asked.entries, asked.entries_format.as_deref())?;
+    let dictionary = new_dictionary(&app, languages, asked.entries, asked.entries_format.as_deref())?;
     let store = Arc::clone(&app);
-    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, vec![draft], stop);
-    let glossary = app.desk.ask(client, add).await?;
+    let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, vec![dictionary], stop);
+    let glossary = app.pool.run(client, add).await?;
     Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)?), &ignored))
 }
 
@@ -152,7 +152,7 @@ async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> 
     let glossary = app.glossaries.get(owner, &id)?;
     let dictionary = Arc::clone(only(&glossary)?);
     let write = move |_: &StopFlag| Ok(tsv(&dictionary));
-    let text = app.desk.ask(client, write).await?;
+    let text = app.pool.run(client, write).await?;
     let kind = "text/tab-separated-values; charset=UTF-8";
     Ok(([(CONTENT_TYPE, kind)], text).into_response())
 }

@@ -14,13 +14,13 @@ use utoipa_axum::routes;
 use super::{choose, language, required};
 use crate::api::ignored::Ignored;
 use crate::api::{Id, attached, reply, warned};
-use crate::app::SharedApp;
-use crate::desk::StopFlag;
-use crate::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
+use crate::http::upload::{Upload, upload};
+use crate::http::visit::Visit;
 use crate::problem::Problem;
-use crate::texts::{TextFormat, TranslationTexts, translate};
-use crate::upload::{Upload, upload};
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
+use crate::work::texts::{TextFormat, TranslationTexts, translate};
+use crate::work::thread_pool::StopFlag;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new().routes(routes!(post_file, preflight_file)).routes(routes!(download))
@@ -61,16 +61,16 @@ async fn post_file(State(app): State<SharedApp>, request: Request) -> Result<Res
         let characters = texts[0].chars().count();
         Ok((texts, model, characters))
     };
-    let (texts, model, characters) = app.desk.ask(client, chosen).await?;
+    let (texts, model, characters) = app.pool.run(client, chosen).await?;
     let owner = app.owner(client);
     let done = translate(&app, &model, client, TranslationTexts::of_file(texts, format, None)).await?;
     let (done, warnings) = done.into_first();
     let warnings: Vec<String> = asked.others.warning(&[]).into_iter().chain(warnings).collect();
     // Only now, so that nothing is kept for a client that goes away.
-    let ticket = app.documents.begin(owner, FileAccess::Key, done.len())?;
+    let handle = app.documents.begin(owner, FileAccess::Key, done.len())?;
     app.documents
-        .end(&ticket, Ok(TranslatedDocument { name, format, text: done, characters, warnings: Vec::new() }));
-    let url = format!("{}/download_file/{}.{format}", own_address(&headers), ticket.key);
+        .end(&handle, Ok(TranslatedDocument { name, format, text: done, characters, warnings: Vec::new() }));
+    let url = format!("{}/download_file/{}.{format}", own_address(&headers), handle.key);
     Ok(warned(reply(&json!({"translatedFileUrl": url})), &warnings))
 }
 
@@ -88,7 +88,7 @@ fn own_address(headers: &HeaderMap) -> String {
     params(("name" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
 async fn download(State(app): State<SharedApp>, Id(name): Id) -> Result<Response, Problem> {
-    match app.documents.state_by_key(name.split('.').next().unwrap_or_default())? {
+    match app.documents.status_by_key(name.split('.').next().unwrap_or_default())? {
         Progress::Done(done) => Ok(attached(&done)),
         Progress::Failed(problem) => Err(Problem::field("file", problem)),
         Progress::Translating => Err(Problem::field("file", "the file is still being translated")),

@@ -15,14 +15,14 @@ use utoipa_axum::routes;
 
 use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
-use crate::app::SharedApp;
-use crate::body::json_or_form;
-use crate::desk::StopFlag;
+use crate::http::body::json_or_form;
+use crate::http::visit::Visit;
 use crate::language::{Detected, Language, detect_among};
-use crate::models::ModelInstance;
 use crate::problem::{Problem, ProblemKind};
-use crate::texts::{Rendered, TextFormat, TranslatedTexts, TranslationTexts, translate};
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
+use crate::work::texts::{Rendered, TextFormat, TranslatedTexts, TranslationTexts, translate};
+use crate::work::thread_pool::StopFlag;
 
 /// The value of the source language that requests language detection.
 const AUTO: &str = "auto";
@@ -95,7 +95,7 @@ async fn post_translate(State(app): State<SharedApp>, request: Request) -> Resul
     let (texts, is_list) = required(asked.q, "q")?.into_texts();
     let source = required(asked.source, "source")?;
     let target = language("target", &required(asked.target, "target")?)?;
-    let (form, split) = match asked.format.as_deref() {
+    let (format, split) = match asked.format.as_deref() {
         None | Some("" | "text") => (TextFormat::Plain, Split::Sentences),
         // Line breaks mean nothing in HTML.
         Some("html") => (TextFormat::Html, Split::Paragraphs),
@@ -112,19 +112,19 @@ async fn post_translate(State(app): State<SharedApp>, request: Request) -> Resul
     app.admit(&visit, "q", &texts)?;
     let chooser = Arc::clone(&app);
     let choose = move |_: &StopFlag| {
-        let chosen = choose(&chooser, &source, &target, &form, &texts)?;
-        Ok((texts, form, chosen))
+        let chosen = choose(&chooser, &source, &target, &format, &texts)?;
+        Ok((texts, format, chosen))
     };
-    let (texts, form, (model, detected)) = app.desk.ask(client, choose).await?;
+    let (texts, format, (model, detected)) = app.pool.run(client, choose).await?;
     let ignored = asked.others.warning(&[]);
-    let asked = TranslationTexts { texts, form, split, terms: None, alternatives };
+    let asked = TranslationTexts { texts, format, split, terms: None, alternatives };
     let TranslatedTexts { texts, warnings } = translate(&app, &model, client, asked).await?;
     let warnings: Vec<String> = ignored.into_iter().chain(warnings).collect();
     let write = move |_: &StopFlag| {
         let answer = answer(texts, is_list, detected, alternatives > 0);
         Ok(warned(reply(&answer), &warnings))
     };
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// The model for the languages, and the detected one if `source` is `auto`.
@@ -132,7 +132,7 @@ fn choose(
     app: &SharedApp,
     source: &str,
     target: &Language,
-    form: &TextFormat,
+    format: &TextFormat,
     texts: &[String],
 ) -> Result<(Arc<ModelInstance>, Option<Detected>), Problem> {
     let unsupported = |source: &str| {
@@ -153,7 +153,7 @@ fn choose(
         return Ok((model.ok_or_else(|| unsupported(source.code()))?, None));
     }
     let sources = app.models.sources(Some(target));
-    let words: String = texts.iter().map(|text| form.words(text)).collect();
+    let words: String = texts.iter().map(|text| format.words(text)).collect();
     let detected = detect_among(&words, &sources).ok_or_else(|| unsupported(AUTO))?;
     let model = app.models.translating(&detected.language, target);
     Ok((model.ok_or_else(|| unsupported(AUTO))?, Some(detected)))
@@ -195,7 +195,7 @@ async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<R
         let first = || sources.first().cloned().map(Detected::unsure);
         Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
     };
-    let guess = app.desk.ask(client, guess).await?;
+    let guess = app.pool.run(client, guess).await?;
     Ok(warned(
         reply(&guess.iter().map(found).collect::<Vec<_>>()),
         &Vec::from_iter(asked.others.warning(&[])),

@@ -12,22 +12,22 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::head::{ResponseMetadata, Usage};
+use super::metadata::{ResponseMetadata, Usage};
 use super::neutral;
+use super::options;
 use super::request::request;
 use super::stream::Chunks;
 use super::texts::texts_or_null;
-use super::wish;
-use crate::answers::{Answers, Merge};
 use crate::api::{OneOrMany, reply};
-use crate::app::SharedApp;
-use crate::body::json;
-use crate::desk::StopFlag;
+use crate::http::body::json;
+use crate::http::sse;
+use crate::http::visit::Visit;
 use crate::limits::Limits;
-use crate::models::{ModelInstance, check_tokens};
 use crate::problem::Problem;
-use crate::sse;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::{ModelInstance, check_tokens};
+use crate::work::answers::{Answers, Merge};
+use crate::work::thread_pool::StopFlag;
 
 request! {
     /// Texts to continue.
@@ -70,8 +70,8 @@ impl EncodedPrompt {
 
 /// A request whose texts have been read.
 struct CompletionJob {
-    head: ResponseMetadata,
-    begun: Vec<EncodedPrompt>,
+    metadata: ResponseMetadata,
+    prompts: Vec<EncodedPrompt>,
     /// The number of continuations of each text.
     copies: usize,
     /// True if the text comes before its continuation.
@@ -81,13 +81,13 @@ struct CompletionJob {
 impl CompletionJob {
     /// Counts the tokens of the texts.
     fn usage(&self) -> Usage {
-        Usage { prompt: self.begun.iter().map(|one| one.tokens).sum(), completion: 0 }
+        Usage { prompt: self.prompts.iter().map(|one| one.tokens).sum(), completion: 0 }
     }
 
     /// The text before each continuation.
     fn beginnings(&self) -> impl Iterator<Item = &str> {
         let beginning = |one| if self.echo { EncodedPrompt::text(one) } else { "" };
-        let texts = self.begun.iter().map(beginning);
+        let texts = self.prompts.iter().map(beginning);
         texts.flat_map(|text| iter::repeat_n(text, self.copies))
     }
 
@@ -100,7 +100,7 @@ impl CompletionJob {
         let echoes = beginnings.filter(|(_, text)| !text.is_empty());
         let echoes = echoes.map(|(index, text)| {
             stop.check()?;
-            Ok(self.head.chunk(choice(index, text, None), with_usage))
+            Ok(self.metadata.chunk(choice(index, text, None), with_usage))
         });
         echoes.collect()
     }
@@ -112,7 +112,7 @@ impl CompletionJob {
             let text = format!("{beginning}{}", generation.text);
             choice(index, &text, Some(generation.ending))
         });
-        self.head.answer(choices.collect(), usage.with(results))
+        self.metadata.answer(choices.collect(), usage.with(results))
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn complete(State(app): State<SharedApp>, request: Request) -> 
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let mut asked: Complete = json(request, &app).await?;
-    let with_usage = wish::with_usage(asked.stream, asked.stream_options)?;
+    let with_usage = options::with_usage(asked.stream, asked.stream_options)?;
     let generates = |model: &ModelInstance| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
     let (texts, _) = match asked.prompt.take() {
@@ -132,39 +132,39 @@ pub(super) async fn complete(State(app): State<SharedApp>, request: Request) -> 
     };
     let stop = asked.stop.take().map(|stop| stop.into_texts().0);
     let stop = stop.unwrap_or_default();
-    let stops = wish::stops(&stop, &app.config.limits);
+    let stops = options::stops(&stop, &app.config.limits);
     app.admit_with(&visit, "prompt", &texts, &[stops])?;
     let copies = asked.n.unwrap_or(1);
     if (asked.best_of).is_some_and(|of| of != 1 && of != copies) {
         let problem = "`best_of` is not supported, unless it is 1 or as many as `n`";
         return Err(Problem::field("best_of", problem));
     }
-    let wish = asked.wish("max_tokens", asked.max_tokens.unwrap_or(16));
-    let options = wish.options(&app, texts.len(), stop)?;
+    let options = asked.completion_options("max_tokens", asked.max_tokens.unwrap_or(16));
+    let options = options.generate_options(&app, texts.len(), stop)?;
     let reader = Arc::clone(&model);
     let limits = app.config.limits;
     let read = move |stop: &StopFlag| read(&reader, &texts, &limits, stop);
-    let begun = app.desk.ask(client, read).await?;
-    let answers = send(&model, client, &begun, &options, copies)?;
-    let jobs = begun.len() * copies;
+    let prompts = app.pool.run(client, read).await?;
+    let answers = send(&model, client, &prompts, &options, copies)?;
+    let jobs = prompts.len() * copies;
     let is_stream = asked.stream == Some(true);
     let asked = CompletionJob {
-        head: ResponseMetadata::of(&model, "cmpl", "text_completion"),
-        begun,
+        metadata: ResponseMetadata::of(&model, "cmpl", "text_completion"),
+        prompts,
         copies,
         echo: asked.echo == Some(true),
     };
     let usage = asked.usage();
     if is_stream {
-        let head = asked.head.clone();
+        let metadata = asked.metadata.clone();
         let write = move |stop: &StopFlag| asked.echoes(with_usage, stop);
-        let echoes = app.desk.ask(client, write).await?;
-        let chunks = Chunks::new(head, echoes, usage, with_usage);
+        let echoes = app.pool.run(client, write).await?;
+        let chunks = Chunks::new(metadata, echoes, usage, with_usage);
         return Ok(sse::response(app, visit, answers, jobs, chunks));
     }
     let results = answers.all(jobs).await?;
     let write = move |_: &StopFlag| Ok(reply(&asked.whole(&results, usage)));
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// Reads the texts.
@@ -199,7 +199,7 @@ pub(super) fn read(
 pub(super) fn send(
     model: &Arc<ModelInstance>,
     client: Client,
-    begun: &[EncodedPrompt],
+    prompts: &[EncodedPrompt],
     options: &GenerateOptions,
     copies: usize,
 ) -> Result<Answers<Generation>, Problem> {
@@ -209,7 +209,7 @@ pub(super) fn send(
         let prompt = Arc::clone(&one.prompt);
         Continuation { prompt, options }
     };
-    let texts = begun.iter();
+    let texts = prompts.iter();
     let texts = texts.flat_map(|one| (0..copies).map(move |number| copy(one, number)));
     let texts = texts.collect();
     let mut answers = Answers::new(model, Merge::Append);

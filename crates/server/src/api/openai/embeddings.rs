@@ -10,14 +10,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::texts::texts;
-use crate::answers::{ENOUGH, compute, grouped, positions_of};
 use crate::api::{OneOrMany, reply};
-use crate::app::SharedApp;
-use crate::body::json;
-use crate::desk::StopFlag;
-use crate::models::ModelInstance;
+use crate::http::body::json;
+use crate::http::visit::Visit;
 use crate::problem::Problem;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
+use crate::work::answers::{ENOUGH, compute, grouped, positions_of};
+use crate::work::thread_pool::StopFlag;
 
 /// Texts to embed.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -83,7 +83,7 @@ pub(super) async fn embed(State(app): State<SharedApp>, request: Request) -> Res
     let found = compute(&model, client, Admission::New, chunks).await?;
     let encoding = asked.encoding_format;
     let write = move |_: &StopFlag| Ok(reply(&list(model.name(), found, encoding)));
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// The response with the vectors of all chunks and the numbers of their tokens.

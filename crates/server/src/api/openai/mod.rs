@@ -3,12 +3,12 @@
 mod chat;
 mod completions;
 mod embeddings;
-mod head;
+mod metadata;
 mod neutral;
+mod options;
 mod request;
 mod stream;
 mod texts;
-mod wish;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,11 +21,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Id, reply};
-use crate::app::SharedApp;
-use crate::models::ModelInstance;
+use crate::http::sse::unnamed;
+use crate::http::visit::Visit;
 use crate::problem::{Problem, ProblemKind};
-use crate::sse::unnamed;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()

@@ -3,10 +3,10 @@
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny};
 use serde_json::{Value, json};
 
-use crate::values::beginning;
+use crate::http::values::beginning;
 
 /// The number of values of a field that are kept, including nested ones: more than any neutral value has.
-const MOST_VALUES: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// Reads `null`, or a value for which `is_neutral` is true.
 ///
@@ -17,7 +17,7 @@ fn only<'de, D: Deserializer<'de>>(
     expected: &str,
     is_neutral: impl Fn(&Value) -> bool,
 ) -> Result<(), D::Error> {
-    let value = beginning(from, MOST_VALUES)?;
+    let value = beginning(from, MAX_VALUES)?;
     if value.is_null() || is_neutral(&value) {
         Ok(())
     } else {

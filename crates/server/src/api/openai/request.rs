@@ -22,7 +22,7 @@ macro_rules! request {
             /// Whether to stream texts while they are generated.
             stream: Option<bool>,
             /// Options of a stream.
-            stream_options: Option<$crate::api::openai::wish::StreamOptions>,
+            stream_options: Option<$crate::api::openai::options::StreamOptions>,
             /// Ignored.
             #[serde(default, deserialize_with = "neutral::anything")]
             #[schema(value_type = Option<String>)]
@@ -64,12 +64,12 @@ macro_rules! request {
         impl $name {
             /// The options for texts of at most `new_tokens` tokens; `tokens_field` is the name of the field
             /// with this limit.
-            fn wish(
+            fn completion_options(
                 &self,
                 tokens_field: &'static str,
                 new_tokens: usize,
-            ) -> $crate::api::openai::wish::CompletionOptions {
-                $crate::api::openai::wish::CompletionOptions {
+            ) -> $crate::api::openai::options::CompletionOptions {
+                $crate::api::openai::options::CompletionOptions {
                     copies: self.n,
                     new_tokens,
                     tokens_field,

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::completions::choice;
 use super::failed;
-use super::head::{ResponseMetadata, Usage};
+use super::metadata::{ResponseMetadata, Usage};
+use crate::http::sse::EventEncoder;
 use crate::problem::Problem;
-use crate::sse::EventEncoder;
 
 /// The events of a stream.
 pub(super) struct Chunks {
-    head: ResponseMetadata,
+    metadata: ResponseMetadata,
     /// The events before the continuations.
     first: Vec<Bytes>,
     usage: Usage,
@@ -20,12 +20,12 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(head: ResponseMetadata, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
-        Self { head, first, usage, with_usage }
+    pub(super) fn new(metadata: ResponseMetadata, first: Vec<Bytes>, usage: Usage, with_usage: bool) -> Self {
+        Self { metadata, first, usage, with_usage }
     }
 
     fn chunk(&self, choice: Value) -> Bytes {
-        self.head.chunk(choice, self.with_usage)
+        self.metadata.chunk(choice, self.with_usage)
     }
 }
 
@@ -44,7 +44,7 @@ impl EventEncoder<Generation> for Chunks {
     }
 
     fn end(&mut self) -> Vec<Bytes> {
-        self.head.end(self.with_usage.then_some(self.usage))
+        self.metadata.end(self.with_usage.then_some(self.usage))
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {

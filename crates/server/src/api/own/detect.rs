@@ -5,14 +5,14 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::api::reply;
-use crate::app::SharedApp;
-use crate::body::json;
-use crate::desk::StopFlag;
+use crate::http::body::json;
+use crate::http::upload::format_of;
+use crate::http::visit::Visit;
 use crate::language::{Language, recognize};
 use crate::problem::Problem;
-use crate::texts::TextFormat;
-use crate::upload::format_of;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::work::texts::TextFormat;
+use crate::work::thread_pool::StopFlag;
 
 /// A text.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -41,7 +41,7 @@ pub(super) async fn post_detect(State(app): State<SharedApp>, request: Request) 
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
     let DetectText { text, name } = json(request, &app).await?;
-    let form = match name {
+    let format = match name {
         None => TextFormat::Plain,
         Some(name) => TextFormat::File(format_of("name", &name)?),
     };
@@ -53,8 +53,8 @@ pub(super) async fn post_detect(State(app): State<SharedApp>, request: Request) 
         directions.flat_map(|one| [one.source.clone(), one.target.clone()]).collect();
     choices.sort();
     choices.dedup();
-    let guess = move |_: &StopFlag| Ok(recognize(&form.words(&texts[0]), &choices));
-    let found = app.desk.ask(client, guess).await?;
+    let guess = move |_: &StopFlag| Ok(recognize(&format.words(&texts[0]), &choices));
+    let found = app.pool.run(client, guess).await?;
     Ok(reply(&DetectedText {
         confidence: found.as_ref().map_or(0.0, |found| found.confidence),
         language: found.map(|found| found.language.code().to_owned()),

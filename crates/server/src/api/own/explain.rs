@@ -13,14 +13,14 @@ use axum::response::{IntoResponse, Response};
 use hyper::header::CONTENT_TYPE;
 use serde::Deserialize;
 
-use crate::answers::{Answers, Merge, compute};
-use crate::app::{App, SharedApp, Strings};
-use crate::body::json;
-use crate::desk::StopFlag;
-use crate::models::ModelInstance;
+use crate::http::body::json;
+use crate::http::visit::Visit;
 use crate::problem::{Problem, ProblemKind};
-use crate::shares::ClientShare;
-use crate::visit::Visit;
+use crate::state::app::{App, SharedApp, Strings};
+use crate::state::models::ModelInstance;
+use crate::state::shares::ClientShare;
+use crate::work::answers::{Answers, Merge, compute};
+use crate::work::thread_pool::StopFlag;
 
 /// A text to explain.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -60,7 +60,7 @@ pub(super) async fn post_explain(
     let (checker, asked) = (Arc::clone(&model), Arc::new(asked));
     let checked = Arc::clone(&asked);
     let check = move |_: &StopFlag| checked.check(checker.pipeline());
-    app.desk.ask(client, check).await?;
+    app.pool.run(client, check).await?;
     let found = if asked.wants_translation() && model.task() == Task::Translate {
         Some(best(&app, &model, client, &asked).await?)
     } else {
@@ -73,7 +73,7 @@ pub(super) async fn post_explain(
     };
     let (reader, read) = (Arc::clone(&model), Arc::clone(&asked));
     let prepare = move |_: &StopFlag| read.shown(reader.pipeline(), found.as_deref());
-    let shown = app.desk.ask(client, prepare).await?;
+    let shown = app.pool.run(client, prepare).await?;
     let body = explained(&app, &model, client, admission, shown, share).await?;
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -138,7 +138,7 @@ async fn best(
         let options = SearchOptions::from(&reader.pipeline().config().decode);
         reader.read(&requests, &options, &limits)
     };
-    let sentences = app.desk.ask(client, read).await?;
+    let sentences = app.pool.run(client, read).await?;
     let mut answers = Answers::new(model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
     answers.send(send)?;

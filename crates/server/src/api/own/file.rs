@@ -9,14 +9,14 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::api::reply;
-use crate::app::SharedApp;
-use crate::body::json;
-use crate::glossaries::Terms;
-use crate::models::ModelInstance;
+use crate::http::body::json;
+use crate::http::upload::format_of;
+use crate::http::visit::Visit;
 use crate::problem::Problem;
-use crate::texts::{TranslationTexts, translate};
-use crate::upload::format_of;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::glossaries::Terms;
+use crate::state::models::ModelInstance;
+use crate::work::texts::{TranslationTexts, translate};
 
 /// A file to translate.
 #[derive(Deserialize, utoipa::ToSchema)]

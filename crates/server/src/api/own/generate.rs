@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::error;
-use crate::answers::{Answers, Merge, lost};
 use crate::api::reply;
-use crate::app::{SharedApp, Strings};
-use crate::body::json;
-use crate::desk::StopFlag;
-use crate::fields::{GenerationFields, SamplingFields};
+use crate::http::body::json;
+use crate::http::fields::{GenerationFields, SamplingFields};
+use crate::http::sse::{self, EventEncoder, named};
+use crate::http::visit::Visit;
 use crate::limits::Limits;
-use crate::models::{ModelInstance, check_tokens};
 use crate::problem::Problem;
-use crate::sse::{self, EventEncoder, named};
-use crate::visit::Visit;
+use crate::state::app::{SharedApp, Strings};
+use crate::state::models::{ModelInstance, check_tokens};
+use crate::work::answers::{Answers, Merge, lost};
+use crate::work::thread_pool::StopFlag;
 
 /// A text to continue.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -72,9 +72,9 @@ pub(super) async fn post_generate(
     let mut asked: Generate = json(request, &app).await?;
     let generates = |model: &ModelInstance| model.task() == Task::Generate;
     let model = (app.models).choose(asked.model.as_deref(), "generate text", generates)?;
-    let begun = asked.begun()?;
+    let beginning = asked.beginning()?;
     let stop = Strings { field: "stop", strings: &asked.stop, most: app.config.limits.stop };
-    match &begun {
+    match &beginning {
         Prefix::Text(text) => app.admit_with(&visit, "prompt", &[text], &[stop])?,
         Prefix::Tokens(tokens) => {
             app.admit_with(&visit, "prompt_tokens", &[tokens.concat()], &[stop])?;
@@ -83,11 +83,11 @@ pub(super) async fn post_generate(
     let options = asked.options(&app)?;
     let (reader, limits, stream) = (Arc::clone(&model), app.config.limits, asked.stream);
     let read = move |_: &StopFlag| {
-        let prompt = read(&reader, &begun, &limits)?;
+        let prompt = read(&reader, &beginning, &limits)?;
         let first = stream.then(|| named("prompt", &json!({"text": prompt.text()})));
         Ok((prompt, first))
     };
-    let (prompt, first) = app.desk.ask(client, read).await?;
+    let (prompt, first) = app.pool.run(client, read).await?;
     let prompt = Arc::new(prompt);
     let mut answers = Answers::new(&model, Merge::Append);
     let texts = vec![Continuation { prompt: Arc::clone(&prompt), options }];
@@ -98,15 +98,15 @@ pub(super) async fn post_generate(
     }
     let generation = answers.all(1).await?.pop().ok_or_else(lost)?;
     let write = move |_: &StopFlag| Ok(reply(&Continued::new(&model, &prompt, generation)));
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// Reads the prompt.
 ///
 /// # Errors
 /// A [`Problem`] for a text that the model cannot continue, and for too many tokens.
-fn read(model: &ModelInstance, begun: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
-    let prompt = match begun {
+fn read(model: &ModelInstance, beginning: &Prefix, limits: &Limits) -> Result<Prompt, Problem> {
+    let prompt = match beginning {
         Prefix::Text(text) => model.pipeline().prompt(text),
         Prefix::Tokens(tokens) => model.pipeline().prompt_tokens(tokens),
     };
@@ -125,7 +125,7 @@ impl Continued {
 
 impl Generate {
     /// The prompt of the request, as a text or as tokens.
-    fn begun(&mut self) -> Result<Prefix, Problem> {
+    fn beginning(&mut self) -> Result<Prefix, Problem> {
         match (self.prompt.take(), self.prompt_tokens.take()) {
             (Some(text), None) => Ok(Prefix::Text(text)),
             (None, Some(tokens)) => Ok(Prefix::Tokens(tokens)),
@@ -182,7 +182,7 @@ impl EventEncoder<Generation> for Written {
             let result = Continued::new(&model, &prompt, result);
             Ok(vec![named("result", &result)])
         };
-        self.app.desk.ask(self.client, write).await
+        self.app.pool.run(self.client, write).await
     }
 
     fn end(&mut self) -> Vec<Bytes> {

@@ -14,28 +14,29 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::PartialSchema;
 
-use crate::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
 use crate::api::OneOrMany;
-use crate::app::{App, SharedApp};
-use crate::body::json;
-use crate::desk::StopFlag;
-use crate::models::ModelInstance;
+use crate::http::body::json;
+use crate::http::visit::Visit;
 use crate::problem::{Problem, ProblemKind};
-use crate::visit::Visit;
+use crate::state::app::{App, SharedApp};
+use crate::state::models::ModelInstance;
+use crate::work::answers::{ENOUGH, compute, enough_for, grouped, positions_of};
+use crate::work::thread_pool::StopFlag;
 
 /// The default number of guesses for a gap.
 const GUESSES: usize = 5;
 
 /// The maximum number of guesses or labels.
-const MOST: usize = 1000;
+const MAX_GUESSES: usize = 1000;
 
 /// The maximum number of guesses or labels of all texts of a request: about 50 MB of JSON.
-const MOST_ANSWERS: usize = 500_000;
+const MAX_ANSWERS: usize = 500_000;
 
 /// Texts to read.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Read {
+#[schema(as = Read)]
+pub(super) struct TextsRequest {
     /// The model; may be left out if only one here can do it.
     model: Option<String>,
     /// The text, or texts.
@@ -45,7 +46,8 @@ pub(super) struct Read {
 /// Texts to read.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReadSome {
+#[schema(as = ReadSome)]
+pub(super) struct CountedTextsRequest {
     /// The model; may be left out if only one here can do it.
     model: Option<String>,
     /// The text, or texts.
@@ -55,8 +57,8 @@ pub(super) struct ReadSome {
     count: Option<usize>,
 }
 
-impl From<Read> for ReadSome {
-    fn from(Read { model, text }: Read) -> Self {
+impl From<TextsRequest> for CountedTextsRequest {
+    fn from(TextsRequest { model, text }: TextsRequest) -> Self {
         Self { model, text, count: None }
     }
 }
@@ -76,61 +78,61 @@ fn most_answers(task: TextTask, pipeline: &Pipeline, texts: &[String]) -> usize 
 }
 
 /// Predicts the most likely tokens for every `<mask>` of a text.
-#[utoipa::path(post, path = "/api/fill", tag = "Attentive", request_body = ReadSome,
+#[utoipa::path(post, path = "/api/fill", tag = "Attentive", request_body = CountedTextsRequest,
     responses((status = 200, description = "`input`, `text` and `gaps`; for a list of texts `results`, a \
                                             list of such objects")))]
 pub(super) async fn post_fill(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    answer::<ReadSome>(app, request, |count| TextTask::Fill(count.unwrap_or(GUESSES))).await
+    answer::<CountedTextsRequest>(app, request, |count| TextTask::Fill(count.unwrap_or(GUESSES))).await
 }
 
 /// Predicts a tag for every token of a text.
-#[utoipa::path(post, path = "/api/tag", tag = "Attentive", request_body = Read,
+#[utoipa::path(post, path = "/api/tag", tag = "Attentive", request_body = TextsRequest,
     responses((status = 200, description = "`tokens` and `tags`; for a list of texts `results`, a list of \
                                             such objects")))]
 pub(super) async fn post_tag(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    answer::<Read>(app, request, |_| TextTask::Tag).await
+    answer::<TextsRequest>(app, request, |_| TextTask::Tag).await
 }
 
 /// Predicts a label for a text.
-#[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = ReadSome,
+#[utoipa::path(post, path = "/api/classify", tag = "Attentive", request_body = CountedTextsRequest,
     responses((status = 200, description = "`text`, `label` and `labels`; for a list of texts `results`, a \
                                             list of such objects")))]
 pub(super) async fn post_classify(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    answer::<ReadSome>(app, request, |count| TextTask::Classify(count.unwrap_or(usize::MAX))).await
+    answer::<CountedTextsRequest>(app, request, |count| TextTask::Classify(count.unwrap_or(usize::MAX))).await
 }
 
 /// Computes the vector of a text.
-#[utoipa::path(post, path = "/api/embed", tag = "Attentive", request_body = Read,
+#[utoipa::path(post, path = "/api/embed", tag = "Attentive", request_body = TextsRequest,
     responses((status = 200, description = "`text` and `vector`; for a list of texts `results`, a list of \
                                             such objects")))]
 pub(super) async fn post_embed(app: State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    answer::<Read>(app, request, |_| TextTask::Embed).await
+    answer::<TextsRequest>(app, request, |_| TextTask::Embed).await
 }
 
 /// The response with the predictions for each text.
-async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 'static>(
+async fn answer<R: DeserializeOwned + PartialSchema + Into<CountedTextsRequest> + Send + 'static>(
     State(app): State<SharedApp>,
     request: Request,
     task: fn(Option<usize>) -> TextTask,
 ) -> Result<Response, Problem> {
     let visit = Visit::of(&request)?;
     let client = app.client(request.headers(), None, &visit)?;
-    let asked: ReadSome = json::<R>(request, &app).await?.into();
+    let asked: CountedTextsRequest = json::<R>(request, &app).await?.into();
     let task = task(asked.count);
     let fits = |model: &ModelInstance| task.fits(model.pipeline());
     let model = (app.models).choose(asked.model.as_deref(), task.what(), fits)?;
     let (texts, is_list) = asked.text.into_texts();
     app.admit(&visit, "text", &texts)?;
-    if (asked.count).is_some_and(|count| !(1..=MOST).contains(&count)) {
-        let problem = format!("`count` is between 1 and {MOST}");
+    if (asked.count).is_some_and(|count| !(1..=MAX_GUESSES).contains(&count)) {
+        let problem = format!("`count` is between 1 and {MAX_GUESSES}");
         return Err(Problem::field("count", problem));
     }
     let reader = Arc::clone(&model);
     let check = move |_: &StopFlag| {
         let found = most_answers(task, reader.pipeline(), &texts);
-        if found > MOST_ANSWERS { Err(too_many(found)) } else { Ok(texts) }
+        if found > MAX_ANSWERS { Err(too_many(found)) } else { Ok(texts) }
     };
-    let texts = app.desk.ask(client, check).await?;
+    let texts = app.pool.run(client, check).await?;
     let found = match task {
         TextTask::Tag => tags(&app, &model, client, texts).await?,
         _ => {
@@ -147,7 +149,7 @@ async fn answer<R: DeserializeOwned + PartialSchema + Into<ReadSome> + Send + 's
         }
     };
     let write = move |_: &StopFlag| Ok(body(model.name(), &found, is_list));
-    let body = app.desk.ask(client, write).await?;
+    let body = app.pool.run(client, write).await?;
     Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
@@ -163,7 +165,7 @@ async fn tags(
     // A long text may have as many chunks as a request may have texts.
     let most = app.config.limits.most_texts();
     let chunks = move |_: &StopFlag| Ok(chunks_to_tag(reader.pipeline(), &read, most));
-    let chunks = app.desk.ask(client, chunks).await?;
+    let chunks = app.pool.run(client, chunks).await?;
     let found = compute(model, client, Admission::New, chunks).await?;
     let reader = Arc::clone(model);
     let join = move |_: &StopFlag| {
@@ -175,7 +177,7 @@ async fn tags(
         let join = |(text, pieces): (&String, _)| reader.pipeline().join_tagged(text, pieces);
         Ok(written(&whole.map(|one| TextAnswer::Tag(join(one))).collect::<Vec<_>>()))
     };
-    app.desk.ask(client, join).await
+    app.pool.run(client, join).await
 }
 
 /// The pieces of `texts`, each with the number of its text, in at most `most` chunks.
@@ -205,7 +207,7 @@ fn chunks_to_tag(
 
 fn too_many(found: usize) -> Problem {
     let problem =
-        format!("the request asks for {found} guesses or labels; at most {MOST_ANSWERS} are allowed");
+        format!("the request asks for {found} guesses or labels; at most {MAX_ANSWERS} are allowed");
     let problem = Problem::new(ProblemKind::TooLarge, problem);
     problem.hint("ask for fewer guesses or labels with `count`, or send fewer texts")
 }

@@ -20,11 +20,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::reply;
-use crate::app::SharedApp;
+use crate::http::visit::Visit;
 use crate::language::Language;
-use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
@@ -45,7 +45,7 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 struct Described {
     /// The name by which requests choose it.
     name: String,
-    /// `translate`, `generate`, `fill`, `tag` or `classify`.
+    /// `translate`, `generate`, `fill`, `tag`, `classify` or `embed`.
     task: &'static str,
     /// The code of the source language, if it is known.
     source: Option<String>,
@@ -100,14 +100,7 @@ fn described(model: &ModelInstance) -> Described {
     let translates = model.task() == Task::Translate;
     Described {
         name: model.name().to_owned(),
-        task: match model.task() {
-            Task::Translate => "translate",
-            Task::Generate => "generate",
-            Task::Fill => "fill",
-            Task::Tag => "tag",
-            Task::Classify => "classify",
-            Task::Embed => "embed",
-        },
+        task: model.task().name(),
         source: direction.map(|direction| code(&direction.source)),
         target: direction.map(|direction| code(&direction.target)),
         parameters: pipeline.n_weights(),
@@ -131,7 +124,7 @@ pub(super) fn error(problem: &Problem) -> Value {
     json!({"error": error})
 }
 
-/// Warnings as texts.
-fn told(warnings: &[Warning]) -> Vec<String> {
+/// The problems of warnings, as texts.
+fn warning_texts(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().map(|warning| warning.problem.clone()).collect()
 }

@@ -12,20 +12,20 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
-use super::translated::{AnswerContext, Events, Found};
-use crate::answers::{Answers, Merge};
+use super::translated::{AnswerContext, Events, TranslationDetails};
 use crate::api::{OneOrMany, reply};
-use crate::app::{SharedApp, Strings};
-use crate::body::json;
-use crate::desk::StopFlag;
-use crate::divided::DividedRequest;
-use crate::fields::{Fields, Object, SamplingObject, SearchFields};
-use crate::glossaries::Terms;
+use crate::http::body::json;
+use crate::http::fields::{Fields, Object, SamplingObject, SearchFields};
+use crate::http::sse;
+use crate::http::visit::Visit;
 use crate::limits::Limits;
-use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::sse;
-use crate::visit::Visit;
+use crate::state::app::{SharedApp, Strings};
+use crate::state::glossaries::Terms;
+use crate::state::models::ModelInstance;
+use crate::work::answers::{Answers, Merge};
+use crate::work::divided_request::DividedRequest;
+use crate::work::thread_pool::StopFlag;
 
 /// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -74,7 +74,7 @@ pub(super) struct Translate {
 struct Results<'a> {
     model: &'a str,
     /// One for each text.
-    results: Vec<Found>,
+    results: Vec<TranslationDetails>,
 }
 
 fn yes() -> bool {
@@ -84,7 +84,7 @@ fn yes() -> bool {
 /// Translates texts.
 #[utoipa::path(post, path = "/api/translate", tag = "Attentive", request_body = Translate,
     responses((status = 200, description = "`model` and `results`, one for each text; with `stream`, \
-                                            server-sent events `text`, `result` and `done`", body = [Found])))]
+                                            server-sent events `text`, `result` and `done`", body = [TranslationDetails])))]
 pub(super) async fn post_translate(
     State(app): State<SharedApp>,
     request: Request,
@@ -95,16 +95,16 @@ pub(super) async fn post_translate(
     let translates = |model: &ModelInstance| model.task() == Task::Translate;
     let model = (app.models).choose(asked.model.as_deref(), "translate", translates)?;
     let options = asked.options(&app, model.pipeline())?;
-    let (texts, demands) = asked.take_texts()?;
-    let [prefix, phrases] = strings(&demands, &app.config.limits);
-    asked.check_terms(&demands)?;
+    let (texts, constraints) = asked.take_texts()?;
+    let [prefix, phrases] = strings(&constraints, &app.config.limits);
+    asked.check_terms(&constraints)?;
     app.admit_with(&visit, "text", &texts, &[prefix, phrases])?;
     let terms = Terms::given(&asked.terms, &app, &visit)?;
-    let (reader, how) = (Arc::clone(&model), asked.segmentation(model.pipeline(), &demands)?);
+    let (reader, how) = (Arc::clone(&model), asked.segmentation(model.pipeline(), &constraints)?);
     let limits = app.config.limits;
     let read = move |stop: &StopFlag| {
         let most = limits.most_texts();
-        let mut divided = DividedRequest::read(&reader, texts, how, demands, most, stop)?;
+        let mut divided = DividedRequest::read(&reader, texts, how, constraints, most, stop)?;
         if let Some(terms) = terms {
             for text in &mut divided.texts {
                 let sentences = text.divided.sentences().iter().map(|one| &*one.text);
@@ -114,25 +114,26 @@ pub(super) async fn post_translate(
         let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided, sentences))
     };
-    let (divided, sentences) = app.desk.ask(client, read).await?;
+    let (divided, sentences) = app.pool.run(client, read).await?;
     let mut answers = Answers::new(&model, Merge::Replace);
     let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(send)?;
     let batch_size = model.pipeline().config().decode.batch_size;
     let options = TranslateOptions { search: options, batch_size };
-    let asker = AnswerContext { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
+    let context =
+        AnswerContext { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
     if asked.stream {
-        let events = Events::new(asker, divided.texts).await?;
+        let events = Events::new(context, divided.texts).await?;
         return Ok(sse::response(app, visit, answers, count, events));
     }
     let found = answers.all(count).await?;
-    let model = Arc::clone(&asker.model);
-    let write = move |results: Vec<Found>| {
+    let model = Arc::clone(&context.model);
+    let write = move |results: Vec<TranslationDetails>| {
         let model = model.name();
         reply(&Results { model, results })
     };
-    asker.describe(divided.texts, found, write).await
+    context.describe(divided.texts, found, write).await
 }
 
 impl Translate {
@@ -157,9 +158,9 @@ impl Translate {
     fn segmentation(
         &self,
         pipeline: &Pipeline,
-        demands: &TranslationConstraints,
+        constraints: &TranslationConstraints,
     ) -> Result<Option<Segmentation>, Problem> {
-        let is_possible = !self.alignments && demands.is_blank();
+        let is_possible = !self.alignments && constraints.is_blank();
         let keep_placeables = self.keep_placeables.unwrap_or(is_possible);
         if keep_placeables && !is_possible {
             let problem =
@@ -172,8 +173,8 @@ impl Translate {
     }
 
     /// Refuses terms along with constraints.
-    fn check_terms(&self, demands: &TranslationConstraints) -> Result<(), Problem> {
-        if self.terms.is_empty() || demands.is_blank() {
+    fn check_terms(&self, constraints: &TranslationConstraints) -> Result<(), Problem> {
+        if self.terms.is_empty() || constraints.is_blank() {
             return Ok(());
         }
         let problem = "`terms` are not possible with `prefix`, `prefix_tokens` or `phrases`";
@@ -197,18 +198,18 @@ impl Translate {
         let phrases = std::mem::take(&mut self.phrases);
         let none = OneOrMany::Many(Vec::new());
         let (texts, _) = std::mem::replace(&mut self.text, none).into_texts();
-        let demands = TranslationConstraints { prefix, phrases };
-        Ok((texts, demands))
+        let constraints = TranslationConstraints { prefix, phrases };
+        Ok((texts, constraints))
     }
 }
 
 /// The strings besides the texts, for the limits of the server.
-fn strings<'a>(demands: &'a TranslationConstraints, limits: &Limits) -> [Strings<'a>; 2] {
-    let (field, prefix, most) = match &demands.prefix {
+fn strings<'a>(constraints: &'a TranslationConstraints, limits: &Limits) -> [Strings<'a>; 2] {
+    let (field, prefix, most) = match &constraints.prefix {
         Prefix::Text(text) => ("prefix", std::slice::from_ref(text), 1),
         Prefix::Tokens(tokens) => ("prefix_tokens", &tokens[..], limits.tokens),
     };
     let prefix = Strings { field, strings: prefix, most };
-    let phrases = Strings { field: "phrases", strings: &demands.phrases, most: limits.phrases };
+    let phrases = Strings { field: "phrases", strings: &constraints.phrases, most: limits.phrases };
     [prefix, phrases]
 }

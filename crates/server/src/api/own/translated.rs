@@ -12,20 +12,21 @@ use axum::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{error, told};
-use crate::answers::{ENOUGH, compute, grouped};
-use crate::app::SharedApp;
-use crate::desk::StopFlag;
-use crate::divided::{Text, restored, sentences};
-use crate::fields::CandidateObject;
-use crate::glossaries::placed;
-use crate::models::ModelInstance;
+use super::{error, warning_texts};
+use crate::http::fields::CandidateObject;
+use crate::http::sse::{EventEncoder, named};
 use crate::problem::Problem;
-use crate::sse::{EventEncoder, named};
+use crate::state::app::SharedApp;
+use crate::state::glossaries::placed;
+use crate::state::models::ModelInstance;
+use crate::work::answers::{ENOUGH, compute, grouped};
+use crate::work::divided_request::{Text, restored, sentences};
+use crate::work::thread_pool::StopFlag;
 
 /// The translations of a text.
 #[derive(Serialize, utoipa::ToSchema)]
-pub(super) struct Found {
+#[schema(as = Found)]
+pub(super) struct TranslationDetails {
     /// The translations, best first, or samples in the order of their numbers. The n-th translation of a text
     /// of several sentences consists of their n-th translations: scores and log-probabilities are summed, and
     /// tokens are concatenated.
@@ -72,7 +73,7 @@ impl AnswerContext {
         &self,
         mut texts: Vec<Text>,
         mut found: Vec<Translation>,
-        write: impl FnOnce(Vec<Found>) -> T + Send + 'static,
+        write: impl FnOnce(Vec<TranslationDetails>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let glossed = texts.iter_mut().flat_map(|text| std::mem::take(&mut text.glossed));
         let glossed: Vec<GlossedText> = glossed.collect();
@@ -91,7 +92,7 @@ impl AnswerContext {
             let found = texts.iter().map(describe).collect::<Result<_, Problem>>()?;
             Ok(write(found))
         };
-        self.app.desk.ask(self.client, describe).await
+        self.app.pool.run(self.client, describe).await
     }
 
     /// The texts, and the translations of their sentences, with alignments if the client requests them.
@@ -127,7 +128,7 @@ impl AnswerContext {
 }
 
 /// The details of a text whose sentences have these translations.
-fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> Found {
+fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> TranslationDetails {
     let divided = &text.divided;
     let (found, aligned): (Vec<_>, Vec<_>) = found.unzip();
     let mut alignments = if aligned.iter().all(Vec::is_empty) {
@@ -146,8 +147,8 @@ fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligne
     let pairs = divided.sentences().iter().zip(&best);
     let lost = pairs.filter_map(|(one, best)| lost(tokenizer, &one.source, best));
     let warnings = text.warning.iter().cloned().chain(lost).map(|warning| warning.problem);
-    Found {
-        warnings: warnings.chain(told(&whole.warnings)).collect(),
+    TranslationDetails {
+        warnings: warnings.chain(warning_texts(&whole.warnings)).collect(),
         translations: (whole.hypotheses.into_iter())
             .map(|candidate| CandidateAnswer::new(pipeline, candidate, alignments.next()))
             .collect(),
@@ -172,7 +173,7 @@ fn probability(candidate: &Candidate) -> f64 {
 
 /// The events of a stream.
 pub(super) struct Events {
-    asker: AnswerContext,
+    context: AnswerContext,
     /// The texts that are not done.
     texts: Vec<Option<IncompleteText>>,
     /// For each sentence, the index of its text and its index in the text.
@@ -197,13 +198,13 @@ impl Events {
     ///
     /// # Errors
     /// A [`Problem`] with texts without sentences, which are described at once.
-    pub(super) async fn new(asker: AnswerContext, texts: Vec<Text>) -> Result<Self, Problem> {
+    pub(super) async fn new(context: AnswerContext, texts: Vec<Text>) -> Result<Self, Problem> {
         let mut places = Vec::new();
         for (number, text) in texts.iter().enumerate() {
             let sentences = text.divided.sentences().len();
             places.extend((0..sentences).map(|sentence| (number, sentence)));
         }
-        let growing = |text: Text| {
+        let incomplete = |text: Text| {
             let sentences = text.divided.sentences().len();
             Some(IncompleteText {
                 text,
@@ -213,26 +214,26 @@ impl Events {
                 due: Instant::now(),
             })
         };
-        let mut texts: Vec<_> = texts.into_iter().map(growing).collect();
+        let mut texts: Vec<_> = texts.into_iter().map(incomplete).collect();
         let blank = texts.iter_mut().enumerate().filter_map(|(number, text)| {
-            let blank = text.take_if(|growing| growing.missing == 0)?;
+            let blank = text.take_if(|incomplete| incomplete.missing == 0)?;
             Some((number, blank.text))
         });
         let (numbers, blank): (Vec<_>, Vec<_>) = blank.unzip();
-        let write = move |found: Vec<Found>| {
+        let write = move |found: Vec<TranslationDetails>| {
             let numbered = numbers.iter().zip(&found);
             numbered.map(|(&number, found)| result_event(number, found)).collect()
         };
         let first =
-            if blank.is_empty() { Vec::new() } else { asker.describe(blank, Vec::new(), write).await? };
-        Ok(Self { asker, texts, places, first })
+            if blank.is_empty() { Vec::new() } else { context.describe(blank, Vec::new(), write).await? };
+        Ok(Self { context, texts, places, first })
     }
 }
 
 impl IncompleteText {
     /// The translation so far, if the next event is due. Long texts get fewer events than tokens, since each
     /// event contains the whole translation.
-    fn told(&mut self, number: usize) -> Option<Bytes> {
+    fn text_event(&mut self, number: usize) -> Option<Bytes> {
         /// The time for each byte, which limits the rate to one megabyte per second.
         const PACE: Duration = Duration::from_micros(1);
         let now = Instant::now();
@@ -246,12 +247,12 @@ impl IncompleteText {
 }
 
 /// The event of a result.
-fn result_event(index: usize, found: &Found) -> Bytes {
+fn result_event(index: usize, found: &TranslationDetails) -> Bytes {
     #[derive(Serialize)]
     struct Event<'a> {
         index: usize,
         #[serde(flatten)]
-        found: &'a Found,
+        found: &'a TranslationDetails,
     }
     named("result", &Event { index, found })
 }
@@ -265,36 +266,36 @@ impl EventEncoder<Translation> for Events {
         let Some(&(number, sentence)) = self.places.get(number) else {
             return Vec::new();
         };
-        let Some(growing) = &mut self.texts[number] else {
+        let Some(incomplete) = &mut self.texts[number] else {
             return Vec::new();
         };
-        growing.written[sentence] = text;
-        growing.told(number).into_iter().collect()
+        incomplete.written[sentence] = text;
+        incomplete.text_event(number).into_iter().collect()
     }
 
     async fn result(&mut self, number: usize, result: Translation) -> Result<Vec<Bytes>, Problem> {
         let Some(&(number, sentence)) = self.places.get(number) else {
             return Ok(Vec::new());
         };
-        let Some(growing) = &mut self.texts[number] else {
+        let Some(incomplete) = &mut self.texts[number] else {
             return Ok(Vec::new());
         };
-        growing.written[sentence] =
+        incomplete.written[sentence] =
             (result.hypotheses.first()).map_or(String::new(), |best| best.text.clone());
-        growing.done[sentence] = Some(result);
-        growing.missing -= 1;
-        if growing.missing > 0 {
-            return Ok(growing.told(number).into_iter().collect());
+        incomplete.done[sentence] = Some(result);
+        incomplete.missing -= 1;
+        if incomplete.missing > 0 {
+            return Ok(incomplete.text_event(number).into_iter().collect());
         }
         let Some(IncompleteText { text, done, .. }) = self.texts[number].take() else {
             return Ok(Vec::new());
         };
         let found = done.into_iter().flatten().collect();
-        let write = move |found: Vec<Found>| {
+        let write = move |found: Vec<TranslationDetails>| {
             let events = found.iter().map(|found| result_event(number, found));
             events.collect()
         };
-        self.asker.describe(vec![text], found, write).await
+        self.context.describe(vec![text], found, write).await
     }
 
     fn end(&mut self) -> Vec<Bytes> {

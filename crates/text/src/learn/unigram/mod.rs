@@ -14,7 +14,7 @@ use attentive_config::TokenizerConfig;
 use rayon::prelude::*;
 
 use self::pieces::UnigramPieces;
-use super::counts::WordFrequencies;
+use super::word_frequencies::WordFrequencies;
 use crate::format::LearnedModel;
 
 /// The number of initial pieces per token of the final vocabulary.
@@ -31,11 +31,11 @@ const PARTS: usize = 16;
 pub(super) fn learn(
     config: &TokenizerConfig,
     special: &[&str],
-    counts: &WordFrequencies,
+    frequencies: &WordFrequencies,
     alphabet: &BTreeSet<char>,
 ) -> LearnedModel {
     let room = config.vocab_size - special.len();
-    let words = counts.stretches(alphabet);
+    let words = frequencies.stretches(alphabet);
     let seeds = seeds::collect(&words, alphabet, config.min_frequency, room.saturating_mul(SEEDS_PER_TOKEN));
     let mut pieces = UnigramPieces::new(seeds, alphabet.len());
     loop {

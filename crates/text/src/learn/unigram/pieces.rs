@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::seeds::Seed;
 
 /// Lower bound of the counts, so that every piece keeps a positive probability.
-const LEAST_COUNT: f64 = 0.5;
+const MIN_COUNT: f64 = 0.5;
 
 /// A unigram model. The first pieces are the single characters, which are never removed.
 pub(super) struct UnigramPieces {
@@ -53,8 +53,8 @@ impl UnigramPieces {
 
     /// Sets the probabilities to the maximum-likelihood estimate for these counts.
     pub(super) fn estimate(&mut self, counts: &[f64]) {
-        let total: f64 = counts.iter().map(|count| count.max(LEAST_COUNT)).sum();
-        self.log_probs = counts.iter().map(|count| (count.max(LEAST_COUNT) / total).ln()).collect();
+        let total: f64 = counts.iter().map(|count| count.max(MIN_COUNT)).sum();
+        self.log_probs = counts.iter().map(|count| (count.max(MIN_COUNT) / total).ln()).collect();
     }
 
     /// Adds to each piece's `sum` its expected number of occurrences in `count` times `word`, averaged over

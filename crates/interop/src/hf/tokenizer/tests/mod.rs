@@ -101,20 +101,20 @@ fn opened(dir: &Path, languages: &Languages) -> Result<Opened> {
     let mut keys = UnreadKeys::read(&dir.join("config.json"))?;
     let kind: String = keys.required("model_type")?;
     let generation = HfGenerationConfig::read(dir, &kind, &mut keys)?;
-    let read = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
+    let tokenizer = read(dir, &kind, keys.required("vocab_size")?, &generation)?;
     let family = match kind.as_str() {
         "bert" | "roberta" | "xlm-roberta" | "mpnet" => Family::EncoderOnly,
         "gpt2" | "llama" => Family::DecoderOnly,
         _ => Family::Transformer,
     };
     let mut model = variant(&format!("family = '{family}'"));
-    generation.apply(&read, &mut model)?;
-    read.apply(languages, &mut model)?;
+    generation.apply(&tokenizer, &mut model)?;
+    tokenizer.apply(languages, &mut model)?;
     Ok(Opened {
-        units: read.units(model.family.task()),
-        tokenizers: read.tokenizers.for_model(&model)?,
+        units: tokenizer.units(model.family.task()),
+        tokenizers: tokenizer.tokenizers.for_model(&model)?,
         model,
-        config: read.config,
+        config: tokenizer.config,
     })
 }
 

@@ -159,7 +159,7 @@ fn refusal(folder: &tempfile::TempDir) -> String {
 }
 
 #[test]
-fn frames_that_cannot_be_kept_are_refused() {
+fn surrounding_tokens_that_cannot_be_kept_are_refused() {
     let ending = folder("llama_bare");
     replace(&ending, "tokenizer_config.json", "\"add_bos_token\": false", "\"add_eos_token\": true");
     let problem = refusal(&ending);

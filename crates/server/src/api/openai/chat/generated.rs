@@ -9,16 +9,16 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::super::completions::{read, reason, send};
-use super::super::head::{ResponseMetadata, Usage};
+use super::super::metadata::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::api::openai::failed;
 use crate::api::reply;
-use crate::app::SharedApp;
-use crate::desk::StopFlag;
-use crate::models::ModelInstance;
+use crate::http::sse::{self, EventEncoder};
+use crate::http::visit::Visit;
 use crate::problem::Problem;
-use crate::sse::{self, EventEncoder};
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
+use crate::work::thread_pool::StopFlag;
 
 /// The beginning of the user's next turn, where the model must stop.
 const NEXT_TURN: &str = "\nUser:";
@@ -32,32 +32,32 @@ pub(super) async fn answer(
     turns: Vec<Turn>,
     wanted: Wanted,
 ) -> Result<Response, Problem> {
-    let copies = wanted.wish.copies.unwrap_or(1);
+    let copies = wanted.options.copies.unwrap_or(1);
     let mut stop = wanted.stop;
     stop.push(NEXT_TURN.to_owned());
-    let options = wanted.wish.options(&app, 1, stop)?;
+    let options = wanted.options.generate_options(&app, 1, stop)?;
     let reader = Arc::clone(&model);
     let limits = app.config.limits;
-    let begun = move |stop: &StopFlag| read(&reader, &[prompt(&turns)], &limits, stop);
-    let begun = app.desk.ask(client, begun).await?;
-    let usage = Usage { prompt: begun.iter().map(|one| one.tokens).sum(), completion: 0 };
-    let answers = send(&model, client, &begun, &options, copies)?;
+    let read = move |stop: &StopFlag| read(&reader, &[prompt(&turns)], &limits, stop);
+    let prompts = app.pool.run(client, read).await?;
+    let usage = Usage { prompt: prompts.iter().map(|one| one.tokens).sum(), completion: 0 };
+    let answers = send(&model, client, &prompts, &options, copies)?;
     if wanted.stream {
         let turns = Pieces {
-            head: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
+            metadata: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
             begun: vec![false; copies],
             usage: wanted.with_usage.then_some(usage),
         };
         return Ok(sse::response(app, visit, answers, copies, turns));
     }
     let results = answers.all(copies).await?;
-    let head = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
+    let metadata = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
     let write = move |_: &StopFlag| {
         let choices = results.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
-        Ok(reply(&head.answer(choices.collect(), usage.with(&results))))
+        Ok(reply(&metadata.answer(choices.collect(), usage.with(&results))))
     };
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 /// The conversation as a text for the model to continue: the system message, a blank line, and then a line
@@ -76,7 +76,7 @@ fn prompt(turns: &[Turn]) -> String {
 
 /// The events of a stream.
 struct Pieces {
-    head: ResponseMetadata,
+    metadata: ResponseMetadata,
     /// For each answer: true once it has begun; its first blank is dropped.
     begun: Vec<bool>,
     /// The token counts, if they are requested.
@@ -85,7 +85,7 @@ struct Pieces {
 
 impl Pieces {
     fn event(&self, piece: Value) -> Bytes {
-        self.head.chunk(piece, self.usage.is_some())
+        self.metadata.chunk(piece, self.usage.is_some())
     }
 }
 
@@ -114,7 +114,7 @@ impl EventEncoder<Generation> for Pieces {
     }
 
     fn end(&mut self) -> Vec<Bytes> {
-        self.head.end(self.usage)
+        self.metadata.end(self.usage)
     }
 
     fn problem(&mut self, problem: &Problem) -> Vec<Bytes> {

@@ -10,15 +10,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::neutral;
+use super::options::{self, CompletionOptions};
 use super::request::request;
-use super::wish::{self, CompletionOptions};
 use crate::api::{OneOrMany, one_or_many};
-use crate::app::SharedApp;
-use crate::body::json;
-use crate::models::ModelInstance;
-use crate::objects::only_as_object;
+use crate::http::body::json;
+use crate::http::objects::only_as_object;
+use crate::http::visit::Visit;
 use crate::problem::Problem;
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
 
 request! {
     /// A conversation to continue.
@@ -192,7 +192,7 @@ impl From<Message> for Turn {
 
 /// The options of an answer.
 struct Wanted {
-    wish: CompletionOptions,
+    options: CompletionOptions,
     /// The maximum number of tokens, if the request sets it.
     new_tokens: Option<usize>,
     stop: Vec<String>,
@@ -210,7 +210,7 @@ pub(super) async fn chat(State(app): State<SharedApp>, request: Request) -> Resu
     let asked: Chat = json(request, &app).await?;
     let (model, turns, wanted) = asked.into_parts()?;
     let texts: Vec<&str> = turns.iter().map(|turn| turn.text.as_str()).collect();
-    let stops = wish::stops(&wanted.stop, &app.config.limits);
+    let stops = options::stops(&wanted.stop, &app.config.limits);
     app.admit_with(&visit, "messages", &texts, &[stops])?;
     let direction = translated::direction(&turns);
     let directed = match (&model, &direction) {
@@ -242,11 +242,11 @@ impl Chat {
             given => ("max_completion_tokens", given),
         };
         let wanted = Wanted {
-            wish: self.wish(tokens_field, new_tokens.unwrap_or(256)),
+            options: self.completion_options(tokens_field, new_tokens.unwrap_or(256)),
             new_tokens,
             stop: self.stop.map(|stop| stop.into_texts().0).unwrap_or_default(),
             stream: self.stream == Some(true),
-            with_usage: wish::with_usage(self.stream, self.stream_options)?,
+            with_usage: options::with_usage(self.stream, self.stream_options)?,
         };
         let turns = self.messages.into_iter().map(Turn::from).collect();
         Ok((self.model, turns, wanted))

@@ -11,19 +11,19 @@ use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::super::head::{ResponseMetadata, Usage};
+use super::super::metadata::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
-use crate::answers::{Answers, Merge};
 use crate::api::openai::failed;
 use crate::api::reply;
-use crate::app::SharedApp;
-use crate::desk::StopFlag;
-use crate::divided::{self, DividedRequest, restored};
+use crate::http::sse::{self, EventEncoder};
+use crate::http::visit::Visit;
 use crate::language::Language;
-use crate::models::ModelInstance;
 use crate::problem::Problem;
-use crate::sse::{self, EventEncoder};
-use crate::visit::Visit;
+use crate::state::app::SharedApp;
+use crate::state::models::ModelInstance;
+use crate::work::answers::{Answers, Merge};
+use crate::work::divided_request::{DividedRequest, restored, sentences as sentences_of};
+use crate::work::thread_pool::StopFlag;
 
 /// The only instruction that translation models support.
 const INSTRUCTION: &str = "Translate from English to German.";
@@ -77,7 +77,7 @@ fn text_of(model: &ModelInstance, turns: Vec<Turn>) -> Result<String, Problem> {
 
 fn options(app: &SharedApp, model: &ModelInstance, wanted: &Wanted) -> Result<SearchOptions, Problem> {
     let limits = app.config.limits;
-    let copies = wanted.wish.copies.unwrap_or(1);
+    let copies = wanted.options.copies.unwrap_or(1);
     if !(1..=limits.alternatives).contains(&copies) {
         let problem = format!("`n` is between 1 and {}", limits.alternatives);
         return Err(Problem::field("n", problem));
@@ -91,12 +91,12 @@ fn options(app: &SharedApp, model: &ModelInstance, wanted: &Wanted) -> Result<Se
     }
     let max_new_tokens = wanted.new_tokens.map(|most| {
         let problem = "translations need at least 1 token";
-        NonZeroUsize::new(most).ok_or_else(|| Problem::field(wanted.wish.tokens_field, problem))
+        NonZeroUsize::new(most).ok_or_else(|| Problem::field(wanted.options.tokens_field, problem))
     });
     let decode = &model.pipeline().config().decode;
     let search = SearchChanges { max_new_tokens: max_new_tokens.transpose()?, ..SearchChanges::default() };
-    let is_drawn = wanted.wish.temperature.is_some_and(|t| t != 0.0);
-    let sampling = is_drawn.then(|| wanted.wish.sampling());
+    let is_drawn = wanted.options.temperature.is_some_and(|t| t != 0.0);
+    let sampling = is_drawn.then(|| wanted.options.sampling());
     let search = if is_drawn { search } else { search.widened(decode, copies) };
     let options = search.apply(decode, copies, sampling);
     Ok(options.map_err(|error| Problem::invalid(&error))?.unscored())
@@ -122,7 +122,7 @@ pub(super) async fn answer(
         let sentences = reader.read(&divided.requests, &options, &limits)?;
         Ok((divided.texts, sentences))
     };
-    let (texts, sentences) = app.desk.ask(client, read).await?;
+    let (texts, sentences) = app.pool.run(client, read).await?;
     let usage = Usage { prompt: sentences.tokens(), completion: 0 };
     let count = sentences.len();
     let mut answers = Answers::new(&model, Merge::Replace);
@@ -132,7 +132,7 @@ pub(super) async fn answer(
         let pieces = Pieces {
             model: Arc::clone(&model),
             client,
-            head: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
+            metadata: ResponseMetadata::of(&model, "chatcmpl", "chat.completion.chunk"),
             text: texts.into_iter().next().map(|text| text.divided).unwrap_or_default(),
             done: vec![None; count],
             told: 0,
@@ -143,18 +143,18 @@ pub(super) async fn answer(
         };
         return Ok(sse::response(app, visit, answers, count, pieces));
     }
-    let found = restored(&model, client, &divided::sentences(&texts), answers.all(count).await?).await?;
+    let found = restored(&model, client, &sentences_of(&texts), answers.all(count).await?).await?;
     let write = move |_: &StopFlag| {
         let text = texts.into_iter().next().map(|text| text.divided).unwrap_or_default();
         let whole = joined::join(&text, &found);
-        let head = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
+        let metadata = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
         let choices = whole.hypotheses.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
         let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
         let usage = Usage { completion: tokens.sum(), ..usage };
-        Ok(reply(&head.answer(choices.collect(), usage)))
+        Ok(reply(&metadata.answer(choices.collect(), usage)))
     };
-    app.desk.ask(client, write).await
+    app.pool.run(client, write).await
 }
 
 fn reason(finished: bool) -> &'static str {
@@ -165,7 +165,7 @@ fn reason(finished: bool) -> &'static str {
 struct Pieces {
     model: Arc<ModelInstance>,
     client: Client,
-    head: ResponseMetadata,
+    metadata: ResponseMetadata,
     text: document::DividedText,
     /// The translations of the sentences.
     done: Vec<Option<String>>,
@@ -180,7 +180,7 @@ struct Pieces {
 
 impl Pieces {
     fn event(&self, piece: Value) -> Bytes {
-        self.head.chunk(piece, self.with_usage)
+        self.metadata.chunk(piece, self.with_usage)
     }
 
     fn content(&self, text: &str) -> Bytes {
@@ -223,7 +223,7 @@ impl EventEncoder<Translation> for Pieces {
         }
         let last = piece(0, json!({}), Some(reason(self.finished)));
         events.push(self.event(last));
-        events.extend(self.head.end(self.with_usage.then_some(self.usage)));
+        events.extend(self.metadata.end(self.with_usage.then_some(self.usage)));
         events
     }
 

@@ -1,0 +1,91 @@
+//! Weights that are used where they lie on disk.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::Path;
+
+use attentive_base::error::{Error, Result};
+use attentive_kernels::mapped::Mapped;
+
+use super::{architecture, load_recipe, packed_file, shapes, versioned_weights};
+
+/// The weights of a model directory in `f32`, memory-mapped: they are read when they are first used, and take
+/// no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
+#[derive(Debug)]
+pub struct MappedWeights {
+    file: Mapped,
+    tensors: Vec<MappedTensor>,
+}
+
+/// A parameter in the file.
+#[derive(Debug)]
+pub(super) struct MappedTensor {
+    pub(super) name: String,
+    pub(super) shape: Vec<usize>,
+    /// The byte range of its values in the file.
+    pub(super) bytes: Range<usize>,
+}
+
+impl MappedWeights {
+    /// Maps the weights of the model directory `dir`, or of the checkpoint in the folder `dir`. Their names
+    /// and shapes are checked against the architecture, but not their checksum.
+    ///
+    /// # Errors
+    /// Any error of [`super::load`]; [`Error::Usage`] for a quantized model.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let (config, tokenizers) = load_recipe(dir)?;
+        if packed_file(dir).is_some() {
+            return Err(Error::usage(
+                format!("`{}` is quantized: its weights are not in f32", dir.display()),
+                "map the weights of the model that it was made from",
+            ));
+        }
+        let expected = shapes(&architecture(&config, &tokenizers));
+        versioned_weights::read(dir, |file| file.mapped(&expected)).map(|(_, mapped)| mapped)
+    }
+
+    pub(super) fn new(file: Mapped, tensors: Vec<MappedTensor>) -> Self {
+        Self { file, tensors }
+    }
+
+    /// Returns the number of parameters.
+    pub fn len(&self) -> usize {
+        self.tensors.len()
+    }
+
+    /// Returns true if there are no parameters.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// Returns the name and shape of the parameter at `index`, in the order of the architecture.
+    ///
+    /// # Panics
+    /// If there are not as many parameters.
+    pub fn parameter(&self, index: usize) -> (&str, &[usize]) {
+        let MappedTensor { name, shape, .. } = &self.tensors[index];
+        (name, shape)
+    }
+
+    /// Returns the values of the parameter at `index`. They are copied only if they lie at an unaligned
+    /// offset in the file, or on a computer whose numbers begin with the highest byte.
+    ///
+    /// # Panics
+    /// If there are not as many parameters.
+    pub fn values(&self, index: usize) -> Cow<'_, [f32]> {
+        numbers(&self.file[self.tensors[index].bytes.clone()])
+    }
+}
+
+/// Numbers in `f32`, of which the first byte is the lowest. They are copied only if they lie at an unaligned
+/// offset, or on a computer whose numbers begin with the highest byte.
+pub(super) fn numbers(bytes: &[u8]) -> Cow<'_, [f32]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(values) if cfg!(target_endian = "little") => Cow::Borrowed(values),
+        _ => {
+            let (numbers, _) = bytes.as_chunks();
+            let numbers = numbers.iter();
+            Cow::Owned(numbers.map(|&bytes| f32::from_le_bytes(bytes)).collect())
+        }
+    }
+}

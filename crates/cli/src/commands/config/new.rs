@@ -1,0 +1,165 @@
+//! `attentive config new`: a short configuration to start from.
+
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_config::{
+    Config, ConfigDraft, CorpusFile, CorpusFormat, CorpusSource, Family, LanguagePair, StarterCorpus, fitted,
+};
+use attentive_data::{CorpusReader, DataKind};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value;
+
+use crate::message;
+use crate::output::OutputWriter;
+
+const EXAMPLES: &str = "\
+Examples:
+  attentive config new --family transformer -o my.toml
+  attentive config new --family transformer --train train.en train.de --valid val.en val.de -o my.toml
+  attentive config new --family transformer --train memory.tmx --languages en de -o my.toml
+  attentive config new --family classifier --source jsonl -o my.toml
+  attentive config new --family tagger --source builtin > my.toml";
+
+/// Write a short configuration file to start from, with comments.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The kind of model: transformer, seq2seq, decoder_only, encoder_only, tagger or classifier.
+    #[arg(long, value_name = "FAMILY", value_parser = family)]
+    family: Family,
+    /// The format of the corpora [default: aligned; tsv for classifiers; text for language models].
+    #[arg(long, value_enum)]
+    source: Option<StarterCorpus>,
+    /// The training corpus, for whose size the configuration is fitted: two aligned files, or one whose
+    /// extension tells its format (tsv, csv, jsonl, tmx, xliff, xlf, txt) [default: names to be replaced].
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with = "source")]
+    train: Vec<PathBuf>,
+    /// The validation corpus, in the same way [default: with `--train`, some of its lines are held out].
+    #[arg(long, value_name = "FILE", num_args = 1..=2, requires = "train")]
+    valid: Vec<PathBuf>,
+    /// The languages of source and target in a translation memory (tmx), such as `en de`.
+    #[arg(long, value_name = "CODE", num_args = 2, requires = "train")]
+    languages: Vec<String>,
+    /// Write to FILE instead of standard output. It must not exist.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The family called `name`, or why there is none, in the words about the key `model.family`.
+fn family(name: &str) -> std::result::Result<Family, String> {
+    let found: std::result::Result<_, value::Error> = Family::deserialize(name.into_deserializer());
+    found.map_err(|_| {
+        let key = format!("model.family={name:?}");
+        match ConfigDraft::parse("", Path::new(""), &[key]) {
+            Err(Error::Config { expected, hint, .. }) => {
+                let hint = hint.map(|hint| format!("; {hint}"));
+                format!("expected {expected}{}", hint.unwrap_or_default())
+            }
+            _ => "no family has this name".into(),
+        }
+    })
+}
+
+/// The error about a configuration of `family` with corpora from `source`, in terms of the options.
+fn unfit(error: Error, family: Family, source: StarterCorpus) -> Error {
+    let name =
+        |value: Option<PossibleValue>| value.map_or_else(String::new, |value| value.get_name().to_owned());
+    match error {
+        Error::Config { key, expected, .. } if key.starts_with("data.") => Error::Usage {
+            problem: format!("`--source`: expected {expected}, found `{}`", name(source.to_possible_value())),
+            hint: Some(format!(
+                "leave out `--source`: it is then `{}`, the usual one of this family",
+                name(StarterCorpus::usual(family).to_possible_value())
+            )),
+        },
+        Error::Config { ref key, .. } if key == "model.family" => message::as_option(error),
+        other => other,
+    }
+}
+
+/// A corpus in these files.
+fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
+    let file = match files {
+        [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),
+        [file] => file,
+        _ => return Err(Error::usage("a corpus has one or two files", "name them after `--train`")),
+    };
+    let name = file.to_string_lossy().to_lowercase();
+    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    let format = match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "tsv" => CorpusFormat::Tsv,
+        "csv" => CorpusFormat::Csv,
+        "jsonl" | "ndjson" => CorpusFormat::Jsonl,
+        "tmx" => CorpusFormat::Tmx,
+        "xlf" | "xliff" => CorpusFormat::Xliff,
+        "txt" | "text" => CorpusFormat::Text,
+        _ => {
+            return Err(Error::usage(
+                format!("the name of `{}` does not tell its format", file.display()),
+                "name two aligned files, or one that ends in .tsv, .csv, .jsonl, .tmx, .xlf or .txt",
+            ));
+        }
+    };
+    let languages = match languages {
+        _ if format != CorpusFormat::Tmx => None,
+        [source, target] => Some(LanguagePair { source: source.clone(), target: target.clone() }),
+        _ => {
+            return Err(Error::usage(
+                "a translation memory may have many languages",
+                "say which are read, as in `--languages en de`",
+            ));
+        }
+    };
+    Ok(CorpusSource::File(CorpusFile { path: file.clone(), format, columns: None, languages, tag: None }))
+}
+
+/// The configuration for the corpora in files, of which that for training is read.
+fn fit(args: &Args) -> Result<String> {
+    let train = corpus(&args.train, &args.languages)?;
+    let valid = match &args.valid[..] {
+        [] => None,
+        files => Some(corpus(files, &args.languages)?),
+    };
+    // Refuses corpora from which the family cannot learn.
+    let text = fitted(args.family, &train, valid.as_ref(), 0)?;
+    let kind = DataKind::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);
+    if kind == DataKind::Stream {
+        return Ok(text);
+    }
+    let examples = read(&train, kind, "training data")?;
+    if let Some(valid) = &valid {
+        read(valid, kind, "validation data")?;
+    }
+    fitted(args.family, &train, valid.as_ref(), examples)
+}
+
+/// Reads a corpus, and returns the number of its usable lines.
+fn read(source: &CorpusSource, kind: DataKind, what: &str) -> Result<usize> {
+    let mut reader = CorpusReader::open(source, kind, None, 0)?;
+    while reader.next_entry()?.is_some() {}
+    message::note(format!("{what}: {}", reader.stats()));
+    reader.check_not_empty()?;
+    Ok(reader.stats().kept())
+}
+
+pub(super) fn run(args: &Args) -> Result<()> {
+    let text = if args.train.is_empty() {
+        let source = args.source.unwrap_or(StarterCorpus::usual(args.family));
+        source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?
+    } else {
+        fit(args)?
+    };
+    if let Some(path) = args.output.as_ref().filter(|path| path.exists()) {
+        return Err(Error::usage(
+            format!("`{}` exists", path.display()),
+            "choose another name, or delete it",
+        ));
+    }
+    let mut out = OutputWriter::open(args.output.as_deref(), [])?;
+    out.line(text.trim_end())?;
+    out.finish().map(drop)
+}

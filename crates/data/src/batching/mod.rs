@@ -1,0 +1,9 @@
+//! Batches of encoded lines, in an order that can be resumed at any point.
+
+pub(crate) mod batch_order;
+pub(crate) mod batcher;
+pub(crate) mod budget;
+pub(crate) mod corpus_parts;
+pub(crate) mod feed;
+pub(crate) mod masking;
+pub(crate) mod stream;
