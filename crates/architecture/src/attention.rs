@@ -80,9 +80,9 @@ impl AttentionSpec {
 }
 
 impl RelativePositions {
-    /// Returns the bucket of the distance between the positions `query` and `key` (Raffel et al. 2020, section
-    /// 2.1), if there are buckets. Causal attention has buckets for earlier keys only; otherwise half of them
-    /// are for later keys. Half of the buckets of a direction hold one distance each, the other half
+    /// Returns the bucket of the distance between the positions `query` and `key` (Raffel et al. 2020,
+    /// section 2.1), if there are buckets. Causal attention has buckets for earlier keys only; otherwise half
+    /// of them are for later keys. Half of the buckets of a direction hold one distance each, the other half
     /// logarithmically growing ranges up to `max_distance`.
     pub fn bucket(self, causality: Causality, query: usize, key: usize) -> Option<usize> {
         let Self::Buckets { n_buckets, max_distance } = self else {

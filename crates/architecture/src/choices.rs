@@ -91,6 +91,18 @@ impl Positions {
         matches!(self, Self::Learned | Self::LearnedRelative)
     }
 
+    /// True if a position is a vector of numbers, or an angle for each feature, and nothing else.
+    pub fn are_vectors(self) -> bool {
+        self.is_sinusoidal() || matches!(self, Self::Learned | Self::Rotary)
+    }
+
+    fn is_sinusoidal(self) -> bool {
+        matches!(
+            self,
+            Self::SinusoidalInterleaved | Self::SinusoidalConcatenated | Self::SinusoidalTensor2tensor
+        )
+    }
+
     /// True if they act in self-attention, besides or instead of vectors that are added to embeddings.
     pub fn are_in_self_attention(self) -> bool {
         self.are_relative() || self == Self::Rotary

@@ -1,6 +1,6 @@
 //! The operations that only decoding needs: rows that are put into caches, attention to what is cached, and
-//! the likeliest tokens. Here they are computed on the host, one number after the other, for devices that have
-//! no faster way and as what tests compare with; the engine of the CPU uses
+//! the likeliest tokens. Here they are computed on the host, one number after the other, for devices that
+//! have no faster way and as what tests compare with; the engine of the CPU uses
 //! [`attentive_kernels::cached_attention`] instead.
 
 use attentive_kernels::cached_attention::BLOCK;

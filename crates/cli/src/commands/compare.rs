@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
                 "the chart is empty: no range of lengths has {FEWEST_IN_CHART} sentences; widen `--bucket-width`"
             ));
         }
-        file.line(figure(&comparison).svg())?;
+        file.line(by_length(&comparison).svg())?;
         if let Some(path) = file.finish()? {
             message::note(format_args!("wrote the chart to `{}`", path.display()));
         }
@@ -276,8 +276,8 @@ fn minutes(seconds: f64) -> String {
 /// The fewest sentences of a point of the chart.
 const FEWEST_IN_CHART: usize = 10;
 
-/// BLEU and exact match by source length.
-fn figure(comparison: &Comparison) -> Figure {
+/// Charts of BLEU and exact match by source length.
+pub(super) fn by_length(comparison: &Comparison) -> Figure {
     let name = |bucket: &Bucket| format!("{} ({})", bucket.name(), bucket.sentences);
     let names: Vec<String> = comparison.buckets.iter().map(name).collect();
     let x = || Axis::names("source length in words (number of sentences)", names.clone());

@@ -5,6 +5,7 @@ mod reverse;
 mod tests;
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 pub use attentive_grammar::{ClauseType, PartOfSpeech, TaggedSentence};
 
@@ -72,12 +73,19 @@ pub fn generate_unseen(
         .collect()
 }
 
+/// Returns a random sequence of digits and its reversal, with blanks between digits; the number of digits is
+/// drawn uniformly from `lengths`.
+pub fn reversed_digits(lengths: RangeInclusive<usize>, random: &mut Random) -> (String, String) {
+    let example = reverse::draw(lengths, random);
+    (example.src.text, example.tgt.text)
+}
+
 fn draw(task: BuiltinTask, random: &mut Random) -> BuiltinExample {
     match task {
         BuiltinTask::Grammar => {
             let pair = attentive_grammar::draw(&mut || random.next_u64());
             BuiltinExample { src: pair.english, tgt: pair.german, label: Some(pair.clause_type) }
         }
-        BuiltinTask::Reverse => reverse::draw(random),
+        BuiltinTask::Reverse => reverse::draw(reverse::LENGTHS, random),
     }
 }

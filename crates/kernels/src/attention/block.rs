@@ -75,8 +75,8 @@ impl<'a> QueryBlock<'a> {
     }
 
     /// Turns `grad`, the gradient of the weights, into the gradient of the unscaled scores. With `dropout`,
-    /// `grad` is the gradient of the weights after dropout, and `weights` are the weights before dropout; they
-    /// are replaced by the weights after dropout.
+    /// `grad` is the gradient of the weights after dropout, and `weights` are the weights before dropout;
+    /// they are replaced by the weights after dropout.
     pub(super) fn softmax_backward(
         &self,
         weights: &mut [f32],
@@ -120,7 +120,8 @@ impl<'a> QueryBlock<'a> {
     /// weighted by each column of `weights` `[keys, width]`.
     pub(super) fn sums_of_keys(&self, weights: &[f32], keys: View<'_>, out: &TileMut<'_>) {
         for Strip { queries, seen } in self.strips() {
-            // SAFETY: the strips have different rows of `out`; one after the other is written, by this thread.
+            // SAFETY: the strips have different rows of `out`; one after the other is written, by this
+            // thread.
             let mut out = unsafe { out.part(queries.start, 0, queries.len(), out.cols()) };
             let weights = View::rows(weights, self.width).from(0, queries.start);
             Product::new(seen, weights.t(), keys).write_here(&mut out);
@@ -134,7 +135,8 @@ impl<'a> QueryBlock<'a> {
         for key in (0..self.keys).step_by(size) {
             let first = self.first_to_see(key);
             let keys = size.min(self.keys - key);
-            // SAFETY: the strips have different rows of `sums`; one after the other is written, by this thread.
+            // SAFETY: the strips have different rows of `sums`; one after the other is written, by this
+            // thread.
             let mut sums = unsafe { sums.part(key, 0, keys, sums.cols()) };
             let weights = View::rows(weights, self.width).from(key, first);
             let product = Product::new(self.queries.len() - first, weights, queries.from(first, 0));

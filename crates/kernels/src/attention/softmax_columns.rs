@@ -155,8 +155,8 @@ vectorized! {
 
 vectorized! {
     /// Turns `grad`, the gradient of the weights, into the gradient of the unscaled scores. With `dropout`,
-    /// `grad` is the gradient of the weights after dropout, and `weights` are the weights before dropout; they
-    /// are replaced by the weights after dropout.
+    /// `grad` is the gradient of the weights after dropout, and `weights` are the weights before dropout;
+    /// they are replaced by the weights after dropout.
     pub(super) fn softmax_backward(
         weights: &mut [f32],
         grad: &mut [f32],

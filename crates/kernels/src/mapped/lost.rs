@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::IfLost;
 
-/// The addresses of a mapped file, as the handler finds them. Entries are never freed, since the handler may look
-/// at them at any time; those that are not in use are used again.
+/// The addresses of a mapped file, as the handler finds them. Entries are never freed, since the handler may
+/// look at them at any time; those that are not in use are used again.
 struct Entry {
     is_used: AtomicBool,
     /// The first address; 0 if the other fields are not to be read.

@@ -72,8 +72,8 @@ impl Mapped {
     /// See [`Mapped::open`].
     pub fn part(file: &File, path: &Path, range: Range<u64>, if_lost: IfLost) -> io::Result<Self> {
         let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
-        // SAFETY: bytes of any value are valid, lost pages are handled by `MappingGuard`, and files are replaced
-        // but not changed; see [`Self::open`].
+        // SAFETY: bytes of any value are valid, lost pages are handled by `MappingGuard`, and files are
+        // replaced but not changed; see [`Self::open`].
         let map = unsafe { MmapOptions::new().offset(range.start).len(len).map(file) }?;
         Self::guarded(map, file, path, if_lost)
     }

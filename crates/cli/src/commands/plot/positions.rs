@@ -91,8 +91,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
-    let drawn = |variant: &Positions| !variant.are_relative() && *variant != Positions::None;
-    let all = || Positions::value_variants().iter().copied().filter(drawn);
+    let all = || Positions::value_variants().iter().copied().filter(|variant| variant.are_vectors());
     let variants = if args.variant.is_empty() { all().collect() } else { args.variant.clone() };
     let subject = |positions| {
         let config = ModelConfig {

@@ -38,7 +38,8 @@ macro_rules! kernels {
             let address = |row: usize, panel: usize, half: usize| {
                 sums_at.wrapping_add(((row * PANELS + panel) * 2 + half) * LANES).cast::<__m256i>()
             };
-            // SAFETY: `rows` and `panels` have checked the operands; the caller guarantees memory for the sums.
+            // SAFETY: `rows` and `panels` have checked the operands; the caller guarantees memory for the
+            // sums.
             unsafe {
                 let mut sums: [[[__m256i; 2]; PANELS]; ROWS] = std::array::from_fn(|row| {
                     std::array::from_fn(|panel| {

@@ -167,7 +167,8 @@ impl Int8TileKernel {
             #[cfg(target_arch = "x86_64")]
             Self::AvxVnni => {
                 sums.start(shape, rows, tile.column_sums);
-                // SAFETY: this kernel is made from a proof that the CPU has AVX-VNNI, and `sums` holds a tile.
+                // SAFETY: this kernel is made from a proof that the CPU has AVX-VNNI, and `sums` holds a
+                // tile.
                 unsafe { avx2::add_product_vnni(shape.panels, rows, tile, sums) }
             }
             #[cfg(target_arch = "x86_64")]

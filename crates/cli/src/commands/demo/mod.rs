@@ -1,5 +1,7 @@
 //! `attentive demo`: trains a small model on a generated corpus and tests it.
 
+mod ladder;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   attentive demo
   attentive demo --task reverse
+  attentive demo --ladder
   attentive demo --seed 2 --output demo --force";
 
 /// Number of test sentences, none of which occurs in the training data.
@@ -42,7 +45,12 @@ pub(crate) struct Args {
     /// Task to learn.
     #[arg(long, value_name = "TASK", default_value = "grammar")]
     task: BuiltinTask,
-    /// Directory to write the model to [default: `attentive-demo-TASK` in the current directory].
+    /// Train four small models, from a plain RNN to the Transformer, to reverse digits, and compare them:
+    /// what gates and attention are good for.
+    #[arg(long, conflicts_with = "task")]
+    ladder: bool,
+    /// Directory to write the model to [default: `attentive-demo-TASK`, or `attentive-demo-ladder`, in the
+    /// current directory].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Seed of both the corpus and the model [default: the configuration's].
@@ -57,15 +65,19 @@ pub(crate) struct Args {
 /// The name and text of the task's configuration file.
 fn recipe(task: BuiltinTask) -> (&'static str, &'static str) {
     match task {
-        BuiltinTask::Grammar => ("demo-grammar", include_str!("../../../../configs/demo-grammar.toml")),
-        BuiltinTask::Reverse => ("demo-reverse", include_str!("../../../../configs/demo-reverse.toml")),
+        BuiltinTask::Grammar => ("demo-grammar", include_str!("../../../../../configs/demo-grammar.toml")),
+        BuiltinTask::Reverse => ("demo-reverse", include_str!("../../../../../configs/demo-reverse.toml")),
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let (name, text) = recipe(args.task);
     let seed = args.seed.map(|seed| format!("seed={seed}"));
     let overrides: Vec<String> = seed.into_iter().chain(args.device.as_override()).collect();
+    if args.ladder {
+        let out = args.output.clone().unwrap_or_else(|| "attentive-demo-ladder".into());
+        return ladder::run(&out, args.existing.choice(), &overrides, args.seed.unwrap_or(1));
+    }
+    let (name, text) = recipe(args.task);
     let draft =
         ConfigDraft::parse(text, &Path::new("configs").join(name).with_extension("toml"), &overrides)?;
     let out = args.output.clone().unwrap_or_else(|| format!("attentive-{name}").into());
