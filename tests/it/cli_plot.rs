@@ -123,6 +123,13 @@ fn every_kind_of_positions_is_drawn() {
         assert!(all.contains(&format!(">{name}: ")), "{name}");
     }
     assert!(all.contains(">Similarity to position 30<"));
+    assert!(all.contains(">relative, encoder: 32 buckets of distances<"));
+    assert!(all.contains(">relative, decoder: 32 buckets of distances<"));
+    assert_eq!(all.matches(">Bucket of each distance<").count(), 2);
+    let relative = svg(&folder, "plot positions --variant relative");
+    assert!(!relative.contains("Similarity to position") && !relative.contains("What each head adds"));
+    let both = svg(&folder, "plot positions --variant learned_relative");
+    assert!(both.contains(">learned_relative: ") && both.contains(">Bucket of each distance<"));
     let one = svg(&folder, "plot positions --variant rotary --len 1001");
     assert!(one.contains(">rotary: ") && !one.contains("learned"));
     assert!(one.contains(">Similarity to position 1000<"));
@@ -141,6 +148,7 @@ fn invalid_position_options_are_refused() {
         ("--len 100 --position 100", "no position 100 among 100"),
         ("--len 1", "cannot compare 1 positions"),
         ("--rows 0", "--rows"),
+        ("--rows 4097", "--rows"),
         ("--variant rotary --d-model 8 --n-heads 3", "`--n-heads`"),
         ("--len 99999999999", "`--len` must be from 2 to "),
     ] {
@@ -160,6 +168,11 @@ fn the_positions_of_a_model_are_drawn() {
     assert!(learned.contains(">`src.positions.learned`, d = 16<"));
     assert!(learned.contains(">`tgt.positions.learned`, d = 16<"));
     assert!(learned.contains(">Similarity to position 128<"));
+    let outcome = folder.run("train c.toml --set model.positions=relative --output runs/r");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let relative = svg(&folder, "plot positions runs/r");
+    assert_eq!(relative.matches(">What each head adds to the score<").count(), 2);
+    assert!(relative.contains(">head 1<") && relative.contains(">head 2<"));
     folder.fails("plot positions runs/c --len 1", 2, &["1 positions"]);
     folder.fails("plot positions runs/c --len 257", 2, &["has learned 256 positions, not 257", "hint: "]);
 }

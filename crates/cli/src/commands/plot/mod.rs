@@ -2,6 +2,7 @@
 
 mod bars;
 mod curves;
+mod distances;
 mod positions;
 
 use std::io::{self, IsTerminal};

@@ -10,6 +10,7 @@ use attentive_plot::{Axis, Figure, HeatMap, HeatMapData, LineChart, Panel, Serie
 use clap::ValueEnum;
 
 use super::OutputArgs;
+use super::distances::{self, DistanceCharts};
 use crate::message::as_option;
 
 const EXAMPLES: &str = "\
@@ -20,7 +21,13 @@ Examples:
 
 For each variant: a heat map of the first positions, and the cosine similarity of one position to all others, followed by \
 an enlarged view around it. Rotary positions add no vectors: the charts show the cosines and sines of the angles by which \
-they rotate the features of a head, and the cosine between a query and a key that are equal before rotation.";
+they rotate the features of a head, and the cosine between a query and a key that are equal before rotation. Relative \
+positions have no vectors at all: the charts show the bucket of each distance and, of a model, what each head adds to the \
+scores of keys at that distance.";
+
+/// What the charts are for.
+const NOTE: &str = "Look for a similarity that falls with the distance, and as fast from every position: it lets attention find \
+                    neighbors. Learned positions have it only after training.";
 
 /// Positions on either side of the reference position in the enlarged chart.
 const AROUND: usize = 50;
@@ -37,7 +44,7 @@ const SEED: u64 = 1;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Plot the positions of this model, with their trained values if they are learned.
+    /// Plot the positions of this model, with their trained values if they are learned or relative.
     #[arg(value_name = "MODEL", conflicts_with_all = ["variant", "d_model", "n_heads"])]
     model: Option<PathBuf>,
     /// Variants to plot, separated by commas [default: all].
@@ -56,17 +63,28 @@ pub(super) struct Args {
     /// fewer].
     #[arg(long, value_name = "N")]
     position: Option<usize>,
-    /// Number of positions in the heat map, starting at 0.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Number of positions in the heat map, starting at 0; at most 4096.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     rows: u16,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// A table of positions and its heading.
-struct Subject {
-    heading: String,
-    table: PositionTable,
+/// What is drawn in a row of charts.
+enum Subject {
+    /// A table of positions and its heading.
+    Vectors { heading: String, table: PositionTable },
+    /// Relative positions.
+    Distances(DistanceCharts),
+}
+
+impl Subject {
+    fn table(&self) -> Option<&PositionTable> {
+        match self {
+            Self::Vectors { table, .. } => Some(table),
+            Self::Distances(_) => None,
+        }
+    }
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -75,13 +93,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(dir) => of_model(dir, args.len)?,
         None => of_variants(args)?,
     };
-    let len = subjects.iter().map(|subject| subject.table.len()).min();
-    let len = len.unwrap_or_default();
-    let position = args.position.unwrap_or(match len {
-        len if POSITION < len => POSITION,
-        len => len / 2,
-    });
-    if position >= len {
+    let len = subjects.iter().filter_map(Subject::table).map(PositionTable::len).min();
+    let middle = len.map_or(0, |len| if POSITION < len { POSITION } else { len / 2 });
+    let position = args.position.unwrap_or(middle);
+    if let Some(len) = len.filter(|&len| position >= len) {
         return Err(Error::usage(
             format!("there is no position {position} among {len}, counted from 0"),
             "lower `--position` or raise `--len`",
@@ -91,9 +106,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 fn of_variants(args: &Args) -> Result<Vec<Subject>> {
-    let all = || Positions::value_variants().iter().copied().filter(|variant| variant.are_vectors());
+    let is_drawn = |variant: &Positions| variant.are_vectors() || *variant == Positions::Relative;
+    let all = || Positions::value_variants().iter().copied().filter(is_drawn);
     let variants = if args.variant.is_empty() { all().collect() } else { args.variant.clone() };
-    let subject = |positions| {
+    let subjects = |positions| {
         let config = ModelConfig {
             positions,
             d_model: args.d_model,
@@ -104,12 +120,13 @@ fn of_variants(args: &Args) -> Result<Vec<Subject>> {
             },
             ..ModelConfig::default()
         };
-        subject(&config, args.len.unwrap_or(LEN))
+        untrained(&config, args.len.unwrap_or(LEN))
     };
-    variants.into_iter().map(subject).collect()
+    let all: Vec<Vec<Subject>> = variants.into_iter().map(subjects).collect::<Result<_>>()?;
+    Ok(all.into_iter().flatten().collect())
 }
 
-/// The positions of the model in `dir`: the learned ones, or those of its configuration.
+/// The positions of the model in `dir`: the learned and relative ones, or those of its configuration.
 fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
     let pipeline = Pipeline::load(dir)?;
     let config = &pipeline.config().model;
@@ -119,42 +136,51 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
             "name a Transformer, or omit MODEL to plot every variant",
         ));
     }
-    if config.positions != Positions::Learned {
-        return Ok(vec![subject(config, len.unwrap_or(LEN))?]);
+    if !config.positions.are_learned() && !config.positions.are_relative() {
+        return untrained(config, len.unwrap_or(LEN));
     }
-    let len = len.unwrap_or(config.max_len);
-    check_len(len, config.d_model)?;
-    if len > config.max_len {
-        return Err(Error::usage(
-            format!("`{}` has learned {} positions, not {len}", dir.display(), config.max_len),
-            "lower `--len`",
-        ));
-    }
-    let learned = pipeline.model().copied().into_iter();
-    Ok(learned
-        .filter(|parameter| parameter.name.ends_with("positions.learned"))
-        .map(|parameter| {
+    let parameters = pipeline.model().copied();
+    let distances = distances::charts(pipeline.architecture(), &parameters);
+    let mut subjects = Vec::new();
+    if config.positions.are_learned() {
+        let len = len.unwrap_or(config.max_len);
+        check_len(len, config.d_model)?;
+        if len > config.max_len {
+            return Err(Error::usage(
+                format!("`{}` has learned {} positions, not {len}", dir.display(), config.max_len),
+                "lower `--len`",
+            ));
+        }
+        let learned = parameters.into_iter().filter(|one| one.name.ends_with("positions.learned"));
+        subjects.extend(learned.map(|parameter| {
             let width = config.d_model;
             let table = PositionTable::rows(parameter.values, width);
-            Subject {
+            Subject::Vectors {
                 heading: format!("`{}`, {}", parameter.name, features(width)),
                 table: PositionTable::rows(table.first(len).to_vec(), width),
             }
-        })
-        .collect())
+        }));
+    }
+    subjects.extend(distances.into_iter().map(Subject::Distances));
+    Ok(subjects)
 }
 
 /// The untrained positions of `config`.
-fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
+fn untrained(config: &ModelConfig, len: usize) -> Result<Vec<Subject>> {
     config.validate().map_err(as_option)?;
     check_len(len, config.d_model)?;
     // Position encodings do not depend on the vocabulary.
     let architecture = config.architecture(1, 1);
+    let distances = distances::charts(&architecture, &[]).into_iter().map(Subject::Distances);
+    let mut subjects: Vec<Subject> = distances.collect();
     let Some(table) = PositionTable::new(&architecture, len, config.init, SEED) else {
-        return Err(Error::usage(
-            "`relative` and `none` positions have no vectors to plot",
-            "`attentive plot positions --help` lists the variants",
-        ));
+        if subjects.is_empty() {
+            return Err(Error::usage(
+                "there are no positions to plot: `model.positions` is `none`",
+                "`attentive plot positions --help` lists the variants",
+            ));
+        }
+        return Ok(subjects);
     };
     let name = config.positions.to_possible_value();
     let name = name.as_ref().map_or("", |name| name.get_name());
@@ -162,11 +188,13 @@ fn subject(config: &ModelConfig, len: usize) -> Result<Subject> {
         Positions::SinusoidalInterleaved => "sin, cos, sin, cos, … of t / 10000^(2i/d)",
         Positions::SinusoidalConcatenated => "all sin, then all cos of t / 10000^(2i/d)",
         Positions::SinusoidalTensor2tensor => "all sin, then all cos of t / 10000^(i/(d/2 − 1))",
-        Positions::Learned => "at initialization",
+        Positions::Learned | Positions::LearnedRelative => "at initialization",
         Positions::Rotary => "all cos, then all sin of t / 10000^(2i/d), of one head",
         _ => "",
     };
-    Ok(Subject { heading: format!("{name}: {what}; {}", features(table.width())), table })
+    let heading = format!("{name}: {what}; {}", features(table.width()));
+    subjects.insert(0, Subject::Vectors { heading, table });
+    Ok(subjects)
 }
 
 fn check_len(len: usize, d_model: usize) -> Result<()> {
@@ -184,18 +212,22 @@ fn features(width: usize) -> String {
 }
 
 fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
-    let similarities: Vec<Vec<f64>> =
-        subjects.iter().map(|subject| subject.table.cosine_similarity(position)).collect();
+    let tables = subjects.iter().filter_map(Subject::table);
+    let similarities = tables.flat_map(|table| table.cosine_similarity(position));
     // A common scale makes the charts comparable.
-    let least = similarities.iter().flatten().copied().fold(0.0, f64::min);
-    let title = "Position encodings";
-    subjects.iter().zip(&similarities).fold(Figure::new(title), |figure, (subject, similarity)| {
-        let panels: [Panel; 3] = [
-            heat_map(&subject.table, rows).into(),
-            similarity_chart(similarity, position, least, Reach::All).into(),
-            similarity_chart(similarity, position, least, Reach::Around).into(),
-        ];
-        figure.row(&*subject.heading, 230.0, panels)
+    let least = similarities.fold(0.0, f64::min);
+    let figure = Figure::new("Position encodings").note(NOTE);
+    subjects.iter().fold(figure, |figure, subject| match subject {
+        Subject::Vectors { heading, table } => {
+            let similarity = table.cosine_similarity(position);
+            let panels: [Panel; 3] = [
+                heat_map(table, rows).into(),
+                similarity_chart(&similarity, position, least, Reach::All).into(),
+                similarity_chart(&similarity, position, least, Reach::Around).into(),
+            ];
+            figure.row(&**heading, 230.0, panels)
+        }
+        Subject::Distances(charts) => figure.row(&*charts.heading, 230.0, charts.panels.clone()),
     })
 }
 
