@@ -2,7 +2,7 @@
 //! tests.
 
 use attentive_kernels::gemm::{Activation, Float, bf16};
-use attentive_kernels::optimizer::SUM_CHUNK;
+use attentive_kernels::optimizer::{AdamStep, SUM_CHUNK, SgdStep};
 
 use attentive_device::*;
 use attentive_oracle::{PLAIN, Plain};

@@ -180,7 +180,7 @@ impl UnsupportedFeatures {
         found.unless(model.norm == NormKind::Layer, "`model.norm` is not `layer`");
         found.unless(plain_head, "`model.d_head` is not `d_model / n_heads`");
         found.unless(own_keys, "`model.n_kv_heads` is not `n_heads`");
-        found.unless(!is_relative, "`model.positions` is `rotary` or `relative`");
+        found.unless(!is_relative, "`model.positions` acts in self-attention");
         found.unless(model.positions != Positions::None, "`model.positions` is `none`");
         found.unless(model.attention_bias, "`model.attention_bias` is false");
         found.unless(model.feed_forward_bias, "`model.feed_forward_bias` is false");

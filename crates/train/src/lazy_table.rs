@@ -3,8 +3,8 @@
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use attentive_device::AdamStep;
 use attentive_kernels::lazy_adam::LazyAdam;
+use attentive_kernels::optimizer::AdamStep;
 use attentive_tape::{Buffer, DeferredParam, DeferredUpdates, Param, RowSelection};
 
 /// A table of which an update reads few rows. Adam changes these rows; the others catch up before they are

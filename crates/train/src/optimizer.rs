@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind};
-use attentive_device::{AdamStep, BufferSliceMut, OptimizerStep, SgdStep, current};
+use attentive_device::{BufferSliceMut, OptimizerStep, current};
+use attentive_kernels::optimizer::{AdamStep, SgdStep};
 use attentive_model::model::Model;
 use attentive_tape::Buffer;
 

@@ -1,7 +1,7 @@
 //! Steps of optimizers, and what they need to know of the gradients.
 
-use attentive_device::{AdamStep, Buffer, BufferSliceMut, OptimizerStep, SgdStep, VERDICT, VerdictCall};
-use attentive_kernels::optimizer::SUM_CHUNK;
+use attentive_device::{Buffer, BufferSliceMut, OptimizerStep, VERDICT, VerdictCall};
+use attentive_kernels::optimizer::{AdamStep, SUM_CHUNK, SgdStep};
 
 use crate::gpu::Gpu;
 use crate::pipelines::kernels;

@@ -1,5 +1,6 @@
-use attentive_device::{AdamStep, Buffer, BufferSliceMut, OptimizerStep, SgdStep, VerdictCall, on};
+use attentive_device::{Buffer, BufferSliceMut, OptimizerStep, VerdictCall, on};
 use attentive_kernels::optimizer::SUM_CHUNK;
+use attentive_kernels::optimizer::{AdamStep, SgdStep};
 
 use super::*;
 

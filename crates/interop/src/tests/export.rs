@@ -279,7 +279,7 @@ fn differences_are_listed() {
              `d_model / n_heads`",
         ),
         ("bart", "`model.embedding_norm` is true"),
-        ("t5", "`model.positions` is `rotary` or `relative`"),
+        ("t5", "`model.positions` acts in self-attention"),
     ] {
         let (_folder, dir) = imported(kind);
         let out = folder.path().join("out");
