@@ -15,6 +15,7 @@ mod cli_damage;
 mod cli_decode;
 mod cli_decode_refused;
 mod cli_defaults;
+mod cli_demo;
 mod cli_errors;
 mod cli_explain;
 mod cli_families;

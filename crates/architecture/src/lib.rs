@@ -30,7 +30,7 @@ pub use norm::NormSpec;
 pub use recurrent::{InitialState, RecurrentDecoderSpec, RecurrentEncoderSpec};
 pub use rotary::{RotaryScaling, RotaryScalingKind};
 pub use tokens::TokenContract;
-pub use transformer::{CrossAttention, SelfMixing, TransformerStack};
+pub use transformer::{CrossAttentionSpec, SelfMixing, TransformerSpec};
 
 /// A model without its weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +54,7 @@ pub struct StackSpec<T> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum EncoderSpec {
     /// Self-attention in every layer.
-    Transformer(TransformerStack),
+    Transformer(TransformerSpec),
     /// Recurrent layers.
     Recurrent(RecurrentEncoderSpec),
 }
@@ -63,7 +63,7 @@ pub enum EncoderSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub enum DecoderSpec {
     /// Causal self-attention, or a recurrent cell in its place, and cross-attention.
-    Transformer(TransformerStack),
+    Transformer(TransformerSpec),
     /// Recurrent layers with or without attention.
     Recurrent(RecurrentDecoderSpec),
 }
@@ -164,7 +164,7 @@ impl Architecture {
     /// Returns the number of attention weights of all layers together for `src_len` source tokens and
     /// `tgt_len` target tokens.
     pub fn attention_weights(&self, src_len: usize, tgt_len: usize) -> usize {
-        let of_stack = |stack: &TransformerStack, len: usize| {
+        let of_stack = |stack: &TransformerSpec, len: usize| {
             let own = match &stack.mixing {
                 SelfMixing::Attention(attention) => attention.n_heads.saturating_mul(len),
                 SelfMixing::Recurrent(_) => 0,

@@ -4,14 +4,14 @@ use super::{AttentionSpec, CellKind, DropoutPosition, FeedForwardSpec, NormPosit
 
 /// A stack of Transformer layers (*Attention Is All You Need*, section 3.1).
 #[derive(Clone, Debug, PartialEq)]
-pub struct TransformerStack {
+pub struct TransformerSpec {
     pub n_layers: usize,
     /// Width of a position's vector.
     pub d_model: usize,
     /// The sublayer that mixes the positions of a sequence.
     pub mixing: SelfMixing,
     /// Attention to the memory, in decoders.
-    pub cross: Option<CrossAttention>,
+    pub cross: Option<CrossAttentionSpec>,
     /// The sublayer that is applied to each position separately.
     pub feed_forward: FeedForwardSpec,
     /// The norm of every sublayer.
@@ -37,14 +37,14 @@ pub enum SelfMixing {
 
 /// Attention to the memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CrossAttention {
+pub struct CrossAttentionSpec {
     /// Heads and scores.
     pub attention: AttentionSpec,
     /// Width of the memory.
     pub d_memory: usize,
 }
 
-impl TransformerStack {
+impl TransformerSpec {
     /// Returns the number of sublayers of the whole stack.
     pub fn n_sublayers(&self) -> usize {
         (2 + usize::from(self.cross.is_some())) * self.n_layers

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, AttentionKind, AttentionSpec, CrossAttention, DecoderSpec, EncoderSpec,
+    AddedPositions, Architecture, AttentionKind, AttentionSpec, CrossAttentionSpec, DecoderSpec, EncoderSpec,
     FeedForwardSpec, HeadSpec, InitialState, InputSpec, Items, LabelLayer, LabelsSpec, NormPosition,
     NormSpec, Positions, RecurrentDecoderSpec, RecurrentEncoderSpec, RelativePositions, SelfMixing,
-    Sinusoids, StackSpec, Task, TransformSpec, TransformerStack, VocabularySpec,
+    Sinusoids, StackSpec, Task, TransformSpec, TransformerSpec, VocabularySpec,
 };
 
 use super::{
@@ -128,8 +128,8 @@ impl ModelConfig {
         own.map_or(self.d_ff, NonZeroUsize::get)
     }
 
-    fn transformer(&self, n_layers: usize, mixing: SelfMixing, d_ff: usize) -> TransformerStack {
-        TransformerStack {
+    fn transformer(&self, n_layers: usize, mixing: SelfMixing, d_ff: usize) -> TransformerSpec {
+        TransformerSpec {
             n_layers,
             d_model: self.d_model,
             mixing,
@@ -149,19 +149,19 @@ impl ModelConfig {
         }
     }
 
-    fn transformer_encoder(&self, keys: &EncoderConfig) -> TransformerStack {
+    fn transformer_encoder(&self, keys: &EncoderConfig) -> TransformerSpec {
         let mixing = self.self_attention(self.n_heads);
         self.transformer(keys.n_encoder_layers, mixing, self.d_ff)
     }
 
-    fn transformer_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> TransformerStack {
+    fn transformer_decoder(&self, keys: &DecoderConfig, d_memory: Option<usize>) -> TransformerSpec {
         let n_heads = self.decoder_heads();
         let mixing = match keys.decoder_mixing {
             MixingKind::Attention => self.self_attention(n_heads),
             MixingKind::Recurrent(cell) => SelfMixing::Recurrent(cell),
         };
-        TransformerStack {
-            cross: d_memory.map(|d_memory| CrossAttention {
+        TransformerSpec {
+            cross: d_memory.map(|d_memory| CrossAttentionSpec {
                 attention: self.attention(n_heads, RelativePositions::None),
                 d_memory,
             }),

@@ -231,10 +231,10 @@ pub struct OptimizerConfig {
     #[schemars(extend("exclusiveMinimum" = 0, "x-also" = "lr learn_rate", "x-resume" = "kept"))]
     pub learning_rate: f64,
     /// The decay rate of Adam's average of gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "betas"))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
     pub beta1: f64,
     /// The decay rate of Adam's average of squared gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "betas"))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
     pub beta2: f64,
     /// Adam's ε, which is added to the square root of the average of squared gradients.
     #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "adam"))]

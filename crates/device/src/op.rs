@@ -239,7 +239,7 @@ operations! {
         dx: &'a mut Buffer,
     },
 
-    /// A step of an optimizer for a part of a parameter; its state and the gradient have the elements of the
+    /// [`OptimizerStep::apply`] for a part of a parameter; its state and the gradient have the elements of the
     /// part. The `verdict`, if there is one, scales the gradient or leaves everything as it is.
     optimize: Optimize {
         step: OptimizerStep,

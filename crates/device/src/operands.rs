@@ -16,7 +16,7 @@ pub use attentive_kernels::embedding::PositionRows;
 pub use attentive_kernels::linear::{Affine, AffineGradients, LinearCall, LinearKept};
 pub use attentive_kernels::nonlinearity::ActivationKind;
 pub use attentive_kernels::norm::{NormCall, NormGradients};
-pub use attentive_kernels::optimizer::OptimizerStep;
+pub use attentive_kernels::optimizer::{AdamStep, OptimizerStep, SgdStep};
 pub use attentive_kernels::recurrent::{
     Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients,
 };

@@ -109,8 +109,8 @@ impl Pipeline {
         self.translate_prepared(prepared.collect(), options)
     }
 
-    /// Like [`Pipeline::translate_lines_from`], for lines, or sentences of lines, with constraints. They need
-    /// [guided](TranslateOptions::guided) options; without constraints, those are a choice. If no translation
+    /// Like [`Pipeline::translate_lines_from`], for lines, or sentences of lines, with constraints, for which
+    /// the search is [guided](TranslateOptions::guided). If no translation
     /// within the length limit contains all required phrases, the best unfinished one that lacks the fewest
     /// is returned, with a warning.
     ///
@@ -124,6 +124,8 @@ impl Pipeline {
         requests: &[Request],
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
+        let is_guided = requests.iter().any(|one| !one.constraints.is_blank());
+        let options = &if is_guided { options.clone().guided() } else { options.clone() };
         check_batch_size(options)?;
         let prepared = self.prepare(first_line, requests, &options.search)?;
         self.translate_prepared(prepared, options)

@@ -103,7 +103,7 @@ pub(crate) const RULES: &[KeyRule] = &[
     KeyRule {
         name: "positions_in_self_attention",
         is_lacking: |config| config.model.positions.are_in_self_attention() && !config.model.self_attends(),
-        reason: "`model.positions` acts in self-attention, and the model has none",
+        reason: "`model.positions` acts in self-attention (`rotary`, `relative`), and the model has none",
     },
     KeyRule {
         name: "relative_positions",
@@ -196,16 +196,9 @@ pub(crate) const RULES: &[KeyRule] = &[
                  such limits",
     },
     KeyRule {
-        name: "betas",
+        name: "adam",
         is_lacking: |config| config.train.optimizer.kind == OptimizerKind::Sgd,
         reason: "`train.optimizer.kind` is `sgd`, and SGD has no such value",
-    },
-    KeyRule {
-        name: "adam",
-        is_lacking: |config| {
-            !matches!(config.train.optimizer.kind, OptimizerKind::Adam | OptimizerKind::Adamw)
-        },
-        reason: "`train.optimizer.kind` is neither `adam` nor `adamw`",
     },
 ];
 

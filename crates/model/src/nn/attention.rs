@@ -1,6 +1,6 @@
 //! Multi-head attention (*Attention Is All You Need*, section 3.2.2).
 
-use attentive_architecture::{self as architecture, TransformerStack};
+use attentive_architecture::{self as architecture, TransformerSpec};
 use attentive_kernels::cached_attention::Heads;
 
 use super::{AttentionPlace, AttentionSite, Decode, Dropout, Encode, Linear, Scope, Storage};
@@ -26,7 +26,7 @@ impl<S: Storage> Attention<S> {
     /// Makes an attention of `stack` at `scope`, layer `layer` of its `site`.
     pub fn new(
         attention: &architecture::AttentionSpec,
-        stack: &TransformerStack,
+        stack: &TransformerSpec,
         site: AttentionSite,
         layer: usize,
         scope: Scope<'_, S>,

@@ -1,6 +1,6 @@
 //! The Transformer's decoder stack (*Attention Is All You Need*, section 3.1).
 
-use attentive_architecture::{SelfMixing, TransformerStack};
+use attentive_architecture::{SelfMixing, TransformerSpec};
 use attentive_tape::{Causality, Direction};
 
 use super::{
@@ -54,7 +54,7 @@ pub struct Cross<S: Storage> {
 
 impl<S: Storage> TransformerDecoder<S> {
     /// Makes the stack at `scope`, for sequences of up to `max_len` positions.
-    pub fn new(stack: &TransformerStack, max_len: usize, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &TransformerSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let relative = match &stack.mixing {
             SelfMixing::Attention(attention) => relative(attention, Causality::Causal, max_len, &scope),
@@ -89,7 +89,7 @@ impl<S: Storage> TransformerDecoder<S> {
 }
 
 impl<S: Storage> DecoderLayer<S> {
-    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_, S>) -> Self {
+    fn new(stack: &TransformerSpec, number: usize, scope: Scope<'_, S>) -> Self {
         let residual = |name| Residual::new(stack, scope.at(name));
         Self {
             mixer: Mixer::new(stack, number, scope.at("self_attention")),
@@ -128,7 +128,7 @@ impl<S: Storage> DecoderLayer<S> {
 }
 
 impl<S: Storage> Mixer<S> {
-    fn new(stack: &TransformerStack, number: usize, scope: Scope<'_, S>) -> Self {
+    fn new(stack: &TransformerSpec, number: usize, scope: Scope<'_, S>) -> Self {
         match &stack.mixing {
             SelfMixing::Attention(attention) => {
                 let site = AttentionSite::DecoderSelf;

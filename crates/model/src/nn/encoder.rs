@@ -1,6 +1,6 @@
 //! The Transformer's encoder stack (*Attention Is All You Need*, section 3.1).
 
-use attentive_architecture::{self as architecture, SelfMixing, TransformerStack};
+use attentive_architecture::{self as architecture, SelfMixing, TransformerSpec};
 use attentive_tape::Causality;
 
 use super::{Attention, AttentionSite, Encode, FeedForward, Norm, Residual, Scope, Storage, relative};
@@ -34,7 +34,7 @@ impl<S: Storage> TransformerEncoder<S> {
     ///
     /// # Panics
     /// For a stack without self-attention.
-    pub fn new(stack: &TransformerStack, max_len: usize, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &TransformerSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
         let SelfMixing::Attention(attention) = &stack.mixing else {
             panic!("a Transformer encoder has self-attention");
         };
@@ -64,7 +64,7 @@ impl<S: Storage> TransformerEncoder<S> {
 
 impl<S: Storage> EncoderLayer<S> {
     fn new(
-        stack: &TransformerStack,
+        stack: &TransformerSpec,
         attention: &architecture::AttentionSpec,
         number: usize,
         scope: Scope<'_, S>,

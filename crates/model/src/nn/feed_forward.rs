@@ -1,6 +1,6 @@
 //! The position-wise feed-forward network (*Attention Is All You Need*, equation 2).
 
-use attentive_architecture::{ActivationKind, TransformerStack};
+use attentive_architecture::{ActivationKind, TransformerSpec};
 
 use super::{Backend, Dropout, Linear, Scope, Storage};
 
@@ -20,7 +20,7 @@ pub struct FeedForward<S: Storage> {
 
 impl<S: Storage> FeedForward<S> {
     /// Makes the network of one layer of `stack` at `scope`.
-    pub fn new(stack: &TransformerStack, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &TransformerSpec, scope: Scope<'_, S>) -> Self {
         let (network, d) = (&stack.feed_forward, stack.d_model);
         let (d_ff, bias) = (network.d_ff, network.bias);
         let inner = |name| Linear::new(d, d_ff, bias, &scope.at(name));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, DecoderSpec, EncoderSpec, Init, SelfMixing, TransformerStack,
+    AddedPositions, Architecture, DecoderSpec, EncoderSpec, Init, SelfMixing, TransformerSpec,
 };
 use attentive_tape::{Rotary, Value};
 
@@ -90,7 +90,7 @@ impl PositionTable {
 
 /// The frequencies of rotary positions, one for each pair of features of a head.
 fn frequencies(architecture: &Architecture) -> Option<Arc<[f64]>> {
-    let stack: &TransformerStack = match (architecture.encoder(), architecture.decoder()) {
+    let stack: &TransformerSpec = match (architecture.encoder(), architecture.decoder()) {
         (Some(EncoderSpec::Transformer(stack)), _) | (_, Some(DecoderSpec::Transformer(stack))) => stack,
         _ => return None,
     };

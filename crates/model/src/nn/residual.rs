@@ -1,6 +1,6 @@
 //! The residual connection, norm and dropout around a sublayer.
 
-use attentive_architecture::{DropoutPosition, NormPosition, TransformerStack};
+use attentive_architecture::{DropoutPosition, NormPosition, TransformerSpec};
 
 use super::{Backend, Dropout, Norm, Scope, Storage};
 
@@ -16,7 +16,7 @@ pub struct Residual<S: Storage> {
 
 impl<S: Storage> Residual<S> {
     /// Makes the connection around one sublayer of `stack`.
-    pub fn new(stack: &TransformerStack, scope: Scope<'_, S>) -> Self {
+    pub fn new(stack: &TransformerSpec, scope: Scope<'_, S>) -> Self {
         Self {
             norm: Norm::new(&stack.norm, stack.d_model, &scope.at("norm")),
             dropout: scope.dropout(stack.dropout),

@@ -1,6 +1,7 @@
 //! `attentive demo --ladder`: what each step from a plain RNN to the Transformer adds, on reversed digits.
 
 use std::collections::HashSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
@@ -32,6 +33,10 @@ const RECIPE: &str = include_str!("../../../../../configs/demo-ladder.toml");
 const LENGTHS: [usize; 2] = [5, 16];
 /// Sequences to train on, to validate with and to test with.
 const SIZES: [(&str, usize); 3] = [("train", 20_000), ("valid", 200), ("test", 500)];
+/// The folder of the corpus, and the charts.
+const CORPUS: &str = "corpus";
+const LENGTHS_SVG: &str = "lengths.svg";
+const ALIGNMENT_SVG: &str = "alignment.svg";
 /// The random stream of the corpus.
 const STREAM: u64 = 0x6c61_6464_6572;
 /// The number of lengths of a column of the table.
@@ -58,7 +63,7 @@ const RUNGS: [Rung; 4] = [
         overrides: &[
             "model.recurrent.cell='rnn'",
             "model.recurrent.attention='none'",
-            "model.recurrent.d_hidden=96",
+            "model.recurrent.d_hidden=190",
         ],
     },
     Rung {
@@ -95,61 +100,122 @@ const RUNGS: [Rung; 4] = [
 
 /// Trains the models of the ladder in folders of `out` and shows what became of them.
 pub(super) fn run(out: &Path, existing: Existing, overrides: &[String], seed: u64) -> Result<()> {
-    std::fs::create_dir_all(out).map_err(Error::io("create", out))?;
-    let test = write_corpus(out, seed)?;
+    let corpus = Corpus::new(seed);
+    fs::create_dir_all(out).map_err(Error::io("create", out))?;
+    // `--resume` compares the paths of the corpus, however `out` is spelled.
+    let out = &fs::canonicalize(out).map_err(Error::io("read", out))?;
+    check_existing(out, existing, &corpus)?;
+    let interrupt = Interrupt::install()?;
     message::note(format!("writing the corpus and the models to `{}`", out.display()));
+    corpus.write(out)?;
     for (number, rung) in (1..).zip(&RUNGS) {
         message::note(format!("{number} of {}: `{}`, {}", RUNGS.len(), rung.name, rung.idea));
-        train_rung(rung, out, existing, overrides)?;
+        interrupt.during(Interrupt::check)?;
+        train_rung(rung, out, existing, overrides, interrupt.clone())?;
     }
-    report(out, &test)
+    interrupt.during(|| report(out, &corpus.test))
 }
 
-fn train_rung(rung: &Rung, out: &Path, existing: Existing, overrides: &[String]) -> Result<()> {
+/// Refuses a folder that has what would be written, unless it is to be replaced or is this corpus.
+fn check_existing(out: &Path, existing: Existing, corpus: &Corpus) -> Result<()> {
+    let folders = RUNGS.iter().map(|rung| rung.name).chain([CORPUS, LENGTHS_SVG, ALIGNMENT_SVG]);
+    let found = folders.map(|name| out.join(name)).find(|path| path.exists());
+    match (existing, found) {
+        (Existing::Refuse, Some(path)) => Err(Error::usage(
+            format!("`{}` exists", path.display()),
+            "continue with `--resume`, replace all with `--force`, or name another folder with `--output`",
+        )),
+        (Existing::Resume, Some(_)) if !corpus.is_in(out) => Err(Error::usage(
+            format!("`{}` has another corpus than that of this seed", out.join(CORPUS).display()),
+            "repeat the `--seed` of the first run, or start over with `--force`",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn train_rung(
+    rung: &Rung,
+    out: &Path,
+    existing: Existing,
+    overrides: &[String],
+    interrupt: Interrupt,
+) -> Result<()> {
     let run = out.join(rung.name);
-    let corpus = ["train", "valid"].map(|part| corpus_key(out, part));
+    let corpus = [corpus_key(out, "train")?, corpus_key(out, "valid")?];
     let own = rung.overrides.iter().map(|&keys| keys.to_owned());
     let overrides: Vec<String> = corpus.into_iter().chain(own).chain(overrides.iter().cloned()).collect();
     let draft = ConfigDraft::parse(RECIPE, Path::new("configs/demo-ladder.toml"), &overrides)?;
     let resumed = (existing == Existing::Resume).then_some(run.as_path());
     let known = draft.known(resumed)?;
     let config = draft.resolve(&known)?;
-    let options =
-        RunOptions { out: run, existing, interrupt: Interrupt::install()?, processes: Processes::alone() };
+    let options = RunOptions { out: run, existing, interrupt, processes: Processes::alone() };
     train::train(&config, &options, &mut ProgressDisplay::new()).map(drop)
 }
 
 fn corpus_file(out: &Path, part: &str, side: &str) -> PathBuf {
-    out.join(format!("{part}.{side}"))
+    out.join(CORPUS).join(format!("{part}.{side}"))
 }
 
 /// The key that names the files of a part of the corpus.
-fn corpus_key(out: &Path, part: &str) -> String {
-    let file = |side| serde_json::json!(corpus_file(out, part, side)).to_string();
-    format!("data.{part}={{src={}, tgt={}}}", file("src"), file("tgt"))
+fn corpus_key(out: &Path, part: &str) -> Result<String> {
+    let file = |side| {
+        let path = corpus_file(out, part, side);
+        let text = path.to_str().map(|path| serde_json::Value::from(path).to_string());
+        text.ok_or_else(|| {
+            let problem = format!("a configuration cannot name `{}`, which is not UTF-8", path.display());
+            Error::usage(problem, "name another folder with `--output`")
+        })
+    };
+    Ok(format!("data.{part}={{src={}, tgt={}}}", file("src")?, file("tgt")?))
 }
 
-/// Writes the corpus, and returns the sources and references of the test set, none of which is in the
-/// training data.
-fn write_corpus(out: &Path, seed: u64) -> Result<[Vec<String>; 2]> {
-    let mut random = Random::new(seed, STREAM);
-    let mut seen = HashSet::new();
-    let mut sides = [Vec::new(), Vec::new()];
-    for (part, size) in SIZES {
-        sides = [Vec::new(), Vec::new()];
-        while sides[0].len() < size {
-            let (src, tgt) = reversed_digits(LENGTHS[0]..=LENGTHS[1], &mut random);
-            let is_new = seen.insert(src.clone());
-            if part == "train" || is_new {
-                sides[0].push(src);
-                sides[1].push(tgt);
+/// Sequences of digits and their reversals.
+struct Corpus {
+    /// The name of each file and its lines.
+    files: Vec<(&'static str, &'static str, String)>,
+    /// Sources and references, none of which is in the other parts.
+    test: [Vec<String>; 2],
+}
+
+impl Corpus {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed, STREAM);
+        let mut seen = HashSet::new();
+        let mut corpus = Self { files: Vec::new(), test: [Vec::new(), Vec::new()] };
+        for (part, size) in SIZES {
+            let mut sides = [Vec::new(), Vec::new()];
+            while sides[0].len() < size {
+                let (src, tgt) = reversed_digits(LENGTHS[0]..=LENGTHS[1], &mut random);
+                let is_new = seen.insert(src.clone());
+                if part == "train" || is_new {
+                    sides[0].push(src);
+                    sides[1].push(tgt);
+                }
             }
+            for (side, lines) in ["src", "tgt"].into_iter().zip(&sides) {
+                corpus.files.push((part, side, lines.join("\n") + "\n"));
+            }
+            corpus.test = sides;
         }
-        for (side, lines) in ["src", "tgt"].into_iter().zip(&sides) {
-            atomic::write_file(&corpus_file(out, part, side), (lines.join("\n") + "\n").as_bytes())?;
-        }
+        corpus
     }
-    Ok(sides)
+
+    /// True if `out` has this corpus.
+    fn is_in(&self, out: &Path) -> bool {
+        let mut files = self.files.iter();
+        files.all(|(part, side, text)| {
+            fs::read_to_string(corpus_file(out, part, side)).is_ok_and(|it| it == *text)
+        })
+    }
+
+    fn write(&self, out: &Path) -> Result<()> {
+        let folder = out.join(CORPUS);
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        let mut files = self.files.iter();
+        files.try_for_each(|(part, side, text)| {
+            atomic::write_file(&corpus_file(out, part, side), text.as_bytes())
+        })
+    }
 }
 
 /// Prints the table and an alignment, and writes the charts.
@@ -170,8 +236,8 @@ fn report(out: &Path, [src, references]: &[Vec<String>; 2]) -> Result<()> {
     table(&comparison).iter().try_for_each(|line| text.line(line))?;
     text.line("\nWhere `lstm-attention` looks (columns) while it writes each digit (rows):")?;
     alignment.lines().iter().try_for_each(|line| text.line(line))?;
-    text.line("\nThe darkest cells run against the diagonal: to write the first digit, it reads the last.")?;
-    for (name, figure) in [("lengths.svg", by_length(&comparison)), ("alignment.svg", alignment.figure())] {
+    text.line("\nIt should run against the diagonal: to write the first digit, it has to read the last.")?;
+    for (name, figure) in [(LENGTHS_SVG, by_length(&comparison)), (ALIGNMENT_SVG, alignment.figure())] {
         let path = out.join(name);
         atomic::write_file(&path, figure.svg().as_bytes())?;
         text.line(format_args!("The picture is in `{}`.", path.display()))?;
@@ -238,17 +304,18 @@ impl Alignment {
 
 #[cfg(test)]
 mod tests {
+    use attentive_model::nn::Blueprint;
+
     use super::*;
 
     #[test]
     fn the_test_set_is_unseen_and_reversed() {
-        let folder = tempfile::tempdir().unwrap();
-        let [src, tgt] = write_corpus(folder.path(), 1).unwrap();
+        let Corpus { files, test: [src, tgt] } = Corpus::new(1);
         assert_eq!([src.len(), tgt.len()], [500, 500]);
-        let read = |part| std::fs::read_to_string(corpus_file(folder.path(), part, "src")).unwrap();
-        let (train, test) = (read("train"), read("test"));
+        let (part, side, train) = &files[0];
+        assert_eq!((*part, *side, train.lines().count()), ("train", "src", 20_000));
         let train: HashSet<&str> = train.lines().collect();
-        assert!(test.lines().eq(src.iter()) && !src.iter().any(|line| train.contains(line.as_str())));
+        assert!(!src.iter().any(|line| train.contains(line.as_str())));
         for (src, tgt) in src.iter().zip(&tgt) {
             let mut digits: Vec<&str> = src.split(' ').collect();
             digits.reverse();
@@ -258,12 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn each_rung_is_a_configuration() {
+    fn rungs_have_about_the_same_size() {
         for rung in &RUNGS {
             let overrides: Vec<String> = rung.overrides.iter().map(|&keys| keys.to_owned()).collect();
             let draft = ConfigDraft::parse(RECIPE, Path::new("demo-ladder.toml"), &overrides).unwrap();
             let known = draft.known(None).unwrap();
-            draft.resolve(&known).unwrap();
+            let config = draft.resolve(&known).unwrap();
+            let n_weights = Blueprint::new(&config.model.architecture(14, 14)).n_weights();
+            assert!((90_000..=105_000).contains(&n_weights), "{}: {n_weights}", rung.name);
         }
     }
 

@@ -25,9 +25,12 @@ they rotate the features of a head, and the cosine between a query and a key tha
 positions have no vectors at all: the charts show the bucket of each distance and, of a model, what each head adds to the \
 scores of keys at that distance.";
 
-/// What the charts are for.
+/// What to see in charts of vectors.
 const NOTE: &str = "Look for a similarity that falls with the distance, and as fast from every position: it lets attention find \
                     neighbors. Learned positions have it only after training.";
+/// What to see in charts of relative positions.
+const NOTE_OF_DISTANCES: &str =
+    "Look for buckets that tell close distances apart, and for heads that prefer some of them.";
 
 /// Positions on either side of the reference position in the enlarged chart.
 const AROUND: usize = 50;
@@ -47,7 +50,8 @@ pub(super) struct Args {
     /// Plot the positions of this model, with their trained values if they are learned or relative.
     #[arg(value_name = "MODEL", conflicts_with_all = ["variant", "d_model", "n_heads"])]
     model: Option<PathBuf>,
-    /// Variants to plot, separated by commas [default: all].
+    /// Variants to plot, separated by commas [default: all but
+    /// `learned_relative`].
     #[arg(long, value_name = "VARIANT", value_delimiter = ',')]
     variant: Vec<Positions>,
     /// Model width (d_model).
@@ -95,6 +99,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
     };
     let len = subjects.iter().filter_map(Subject::table).map(PositionTable::len).min();
     let middle = len.map_or(0, |len| if POSITION < len { POSITION } else { len / 2 });
+    if let (None, Some(position)) = (len, args.position) {
+        return Err(Error::usage(
+            format!("relative positions have no vectors, so there is no position {position} to compare"),
+            "omit `--position`",
+        ));
+    }
     let position = args.position.unwrap_or(middle);
     if let Some(len) = len.filter(|&len| position >= len) {
         return Err(Error::usage(
@@ -140,7 +150,7 @@ fn of_model(dir: &Path, len: Option<usize>) -> Result<Vec<Subject>> {
         return untrained(config, len.unwrap_or(LEN));
     }
     let parameters = pipeline.model().copied();
-    let distances = distances::charts(pipeline.architecture(), &parameters);
+    let distances = distances::charts(pipeline.architecture(), Some(&parameters));
     let mut subjects = Vec::new();
     if config.positions.are_learned() {
         let len = len.unwrap_or(config.max_len);
@@ -171,7 +181,7 @@ fn untrained(config: &ModelConfig, len: usize) -> Result<Vec<Subject>> {
     check_len(len, config.d_model)?;
     // Position encodings do not depend on the vocabulary.
     let architecture = config.architecture(1, 1);
-    let distances = distances::charts(&architecture, &[]).into_iter().map(Subject::Distances);
+    let distances = distances::charts(&architecture, None).into_iter().map(Subject::Distances);
     let mut subjects: Vec<Subject> = distances.collect();
     let Some(table) = PositionTable::new(&architecture, len, config.init, SEED) else {
         if subjects.is_empty() {
@@ -216,7 +226,9 @@ fn figure(subjects: &[Subject], position: usize, rows: usize) -> Figure {
     let similarities = tables.flat_map(|table| table.cosine_similarity(position));
     // A common scale makes the charts comparable.
     let least = similarities.fold(0.0, f64::min);
-    let figure = Figure::new("Position encodings").note(NOTE);
+    let has_tables = subjects.iter().any(|subject| subject.table().is_some());
+    let note = if has_tables { NOTE } else { NOTE_OF_DISTANCES };
+    let figure = Figure::new("Position encodings").note(note);
     subjects.iter().fold(figure, |figure, subject| match subject {
         Subject::Vectors { heading, table } => {
             let similarity = table.cosine_similarity(position);

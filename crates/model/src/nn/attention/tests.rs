@@ -1,4 +1,4 @@
-use attentive_architecture::{self as architecture, RelativePositions, TransformerStack};
+use attentive_architecture::{self as architecture, RelativePositions, TransformerSpec};
 use attentive_base::random::Random;
 use attentive_config::ModelConfig;
 use attentive_samples::base;
@@ -53,7 +53,7 @@ fn mapped(map: &Linear<Trained>, x: &Value) -> Value {
 }
 
 /// A stack of width `D` with attention to a memory of the same width.
-fn stack() -> TransformerStack {
+fn stack() -> TransformerSpec {
     let architecture = ModelConfig { d_model: D, ..base() }.architecture(8, 8);
     match architecture.decoder() {
         Some(architecture::DecoderSpec::Transformer(stack)) => stack.clone(),

@@ -18,7 +18,7 @@ use crate::http::visit::Visit;
 use crate::language::{Language, detect_among};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::{App, SharedApp};
-use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
+use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus};
 use crate::state::glossaries::Terms;
 use crate::work::texts::{TextFormat, TranslationTexts, translate};
 use crate::work::thread_pool::StopFlag;
@@ -142,11 +142,15 @@ struct Key {
 async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     let state = find(&app, &id, request).await?;
     Ok(reply(&match state {
-        Progress::Translating => json!({"document_id": id, "status": "translating", "seconds_remaining": 1}),
-        Progress::Done(done) => {
+        TranslationStatus::Translating => {
+            json!({"document_id": id, "status": "translating", "seconds_remaining": 1})
+        }
+        TranslationStatus::Done(done) => {
             json!({"document_id": id, "status": "done", "billed_characters": done.characters})
         }
-        Progress::Failed(problem) => json!({"document_id": id, "status": "error", "error_message": problem}),
+        TranslationStatus::Failed(problem) => {
+            json!({"document_id": id, "status": "error", "error_message": problem})
+        }
     }))
 }
 
@@ -157,19 +161,19 @@ async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
         (status = 404, description = "There is no such document")))]
 async fn result(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
     match find(&app, &id, request).await? {
-        Progress::Done(done) => {
+        TranslationStatus::Done(done) => {
             app.documents.remove(&id);
             Ok(attached(&done))
         }
-        Progress::Translating => {
+        TranslationStatus::Translating => {
             let problem = Problem::new(ProblemKind::Unavailable, "the document is still being translated");
             Err(problem.hint("ask for its status first"))
         }
-        Progress::Failed(problem) => Err(Problem::new(ProblemKind::Invalid, problem)),
+        TranslationStatus::Failed(problem) => Err(Problem::new(ProblemKind::Invalid, problem)),
     }
 }
 
-async fn find(app: &SharedApp, id: &str, request: Request) -> Result<Progress, Problem> {
+async fn find(app: &SharedApp, id: &str, request: Request) -> Result<TranslationStatus, Problem> {
     let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
     let asked: Key = json_or_form(request, app, &[]).await?;
