@@ -1,10 +1,11 @@
 //! Links of the documents lead somewhere, and every page can be found.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::support::markdown::Page;
-use crate::support::pages::{Mistakes, all, page, root};
+use crate::support::pages::{Mistakes, all, page, present, root};
 
 /// The most lines of the README.
 const README: usize = 200;
@@ -173,4 +174,44 @@ fn long_lines_are_noticed() {
 fn the_readme_is_short() {
     let lines = page("README.md").text.lines().count();
     assert!(lines <= README, "{lines} lines: move some to docs/, at most {README} stay");
+}
+
+/// The paths of all source files below `folder`, relative to the root of the repository.
+fn sources(folder: &str, found: &mut Vec<String>) {
+    for entry in fs::read_dir(root().join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            sources(&path, found);
+        } else if path.ends_with(".rs") || path.ends_with(".wgsl") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn source_files_that_documents_name_exist() {
+    let mut files = Vec::new();
+    for folder in ["bench", "crates", "examples", "python/src", "src", "tests"] {
+        sources(folder, &mut files);
+    }
+    // `train/update.rs` is short for `crates/train/src/update.rs`.
+    let short = files.iter().map(|file| file.replacen("/src/", "/", 1));
+    let known: Vec<String> = files.iter().cloned().chain(short).map(|file| format!("/{file}")).collect();
+    let (mut mistakes, mut named) = (Mistakes::default(), 0);
+    for page in present() {
+        for code in &page.codes {
+            let is_file = code.text.ends_with(".rs") || code.text.ends_with(".wgsl");
+            // `NAME` stands for any name.
+            if is_file && !code.text.contains([' ', '*']) && !code.text.contains("NAME") {
+                named += 1;
+                let end = format!("/{}", code.text);
+                if !known.iter().any(|file| file.ends_with(&end)) {
+                    mistakes.add(&page.name, code.line, format!("there is no `{}`", code.text));
+                }
+            }
+        }
+    }
+    assert!(named > 100, "{named} files are named");
+    mistakes.none();
 }

@@ -103,7 +103,7 @@ pub(crate) const RULES: &[KeyRule] = &[
     KeyRule {
         name: "positions_in_self_attention",
         is_lacking: |config| config.model.positions.are_in_self_attention() && !config.model.self_attends(),
-        reason: "`model.positions` acts in self-attention (`rotary`, `relative`), and the model has none",
+        reason: "positions such as `rotary` and `relative` need self-attention, and the model has none",
     },
     KeyRule {
         name: "relative_positions",
