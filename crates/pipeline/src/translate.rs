@@ -125,7 +125,7 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
         let is_guided = requests.iter().any(|one| !one.constraints.is_blank());
-        let options = &if is_guided { options.clone().guided() } else { options.clone() };
+        let options = &if is_guided { options.guided() } else { *options };
         check_batch_size(options)?;
         let prepared = self.prepare(first_line, requests, &options.search)?;
         self.translate_prepared(prepared, options)

@@ -63,7 +63,7 @@ const RUNGS: [Rung; 4] = [
         overrides: &[
             "model.recurrent.cell='rnn'",
             "model.recurrent.attention='none'",
-            "model.recurrent.d_hidden=190",
+            "model.recurrent.d_hidden=206",
         ],
     },
     Rung {
