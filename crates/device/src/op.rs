@@ -239,8 +239,8 @@ operations! {
         dx: &'a mut Buffer,
     },
 
-    /// [`OptimizerStep::apply`] for a part of a parameter; its state and the gradient have the elements of the
-    /// part. The `verdict`, if there is one, scales the gradient or leaves everything as it is.
+    /// [`OptimizerStep::apply`] for a part of a parameter; its state and the gradient have the elements of
+    /// the part. The `verdict`, if there is one, scales the gradient or leaves everything as it is.
     optimize: Optimize {
         step: OptimizerStep,
         part: BufferSliceMut<'a>,
