@@ -1,4 +1,4 @@
-//! The command line. [`commands`] has a file or folder for each command, which only combines parts of the
+//! The command line. `commands` has a file or folder for each command, which only combines parts of the
 //! library; the other modules are what commands share.
 
 mod cleanup;
