@@ -19,25 +19,25 @@ pub(super) enum SubtitleFormat {
 /// next subtitle.
 pub(super) fn read(
     source: &str,
-    kind: SubtitleFormat,
+    subtitles: SubtitleFormat,
     how: Segmentation,
     fits: &dyn Fn(&str) -> bool,
 ) -> Result<Document> {
-    let format = match kind {
+    let format = match subtitles {
         SubtitleFormat::Srt => SourceFormat::Subtitle,
         SubtitleFormat::WebVtt => SourceFormat::WebVtt,
     };
     let lines: Vec<(usize, &str)> = lines(source).collect();
-    if kind == SubtitleFormat::WebVtt && !source.trim_start_matches('\u{feff}').starts_with("WEBVTT") {
+    if subtitles == SubtitleFormat::WebVtt && !source.trim_start_matches('\u{feff}').starts_with("WEBVTT") {
         return Err(broken("WebVTT", None, "it does not begin with `WEBVTT`"));
     }
-    if kind == SubtitleFormat::Srt
+    if subtitles == SubtitleFormat::Srt
         && !source.trim().is_empty()
         && !lines.iter().any(|(_, line)| has_times(line))
     {
         return Err(broken("SubRip", None, "no line has times, such as 00:00:01,000 --> 00:00:02,000"));
     }
-    let mut reader = Reader { kind, tags: 0, collector: Collector::new(source, how, format, fits) };
+    let mut reader = Reader { subtitles, tags: 0, collector: Collector::new(source, how, format, fits) };
     let goes_on = texts_after(&lines);
     let (mut in_text, mut in_note, mut begun) = (false, false, false);
     for (number, &(at, line)) in lines.iter().enumerate() {
@@ -46,7 +46,7 @@ pub(super) fn read(
         let next = &lines[number + 1..];
         if text.trim().is_empty() {
             // SubRip's texts may have blank lines.
-            let goes_on = in_text && kind == SubtitleFormat::Srt && goes_on[number];
+            let goes_on = in_text && subtitles == SubtitleFormat::Srt && goes_on[number];
             (in_text, in_note, begun) = (goes_on, false, false);
             reader.collector.boundary(whole)?;
         } else if in_text && !is_head(text, next) {
@@ -54,7 +54,8 @@ pub(super) fn read(
             begun = true;
         } else {
             let is_note = |name: &str| text == name || text.starts_with(&format!("{name} "));
-            in_note |= kind == SubtitleFormat::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
+            in_note |=
+                subtitles == SubtitleFormat::WebVtt && ["NOTE", "STYLE", "REGION"].into_iter().any(is_note);
             (in_text, begun) = (!in_note && has_times(text), false);
             reader.collector.boundary(whole)?;
         }
@@ -89,7 +90,7 @@ fn texts_after(lines: &[(usize, &str)]) -> Vec<bool> {
 }
 
 struct Reader<'a> {
-    kind: SubtitleFormat,
+    subtitles: SubtitleFormat,
     /// The number of tags so far.
     tags: usize,
     collector: Collector<'a>,
@@ -103,7 +104,7 @@ impl Reader<'_> {
             // Another person's words, or the next line of a song.
             self.collector.end_run()?;
         }
-        let tags = tags(line, self.kind);
+        let tags = tags(line, self.subtitles);
         let pairs = pairs(tags.iter().map(|tag| Tag::read(&line[tag.clone()])));
         let first = self.tags;
         self.tags += tags.len();
@@ -140,14 +141,14 @@ impl Reader<'_> {
 
     fn text(&mut self, text: &str, at: usize) {
         if !text.is_empty() {
-            let read = if self.kind == SubtitleFormat::WebVtt { decoded(text) } else { text.to_owned() };
+            let read = if self.subtitles == SubtitleFormat::WebVtt { decoded(text) } else { text.to_owned() };
             self.collector.run.text(&read, at..at + text.len());
         }
     }
 }
 
 /// The tags of a line: elements, and in SubRip styles in braces.
-fn tags(line: &str, kind: SubtitleFormat) -> Vec<Range<usize>> {
+fn tags(line: &str, subtitles: SubtitleFormat) -> Vec<Range<usize>> {
     /// The maximum number of bytes of a tag.
     const MAX_TAG_BYTES: usize = 256;
     let mut found = Vec::new();
@@ -157,8 +158,8 @@ fn tags(line: &str, kind: SubtitleFormat) -> Vec<Range<usize>> {
         let rest = &rest[..rest.floor_char_boundary(MAX_TAG_BYTES)];
         let close = if rest.starts_with('<') { '>' } else { '}' };
         let end = rest.find(close).map(|end| start + end + 1);
-        let is_tag = |inside: &str| match kind {
-            _ if close == '}' => kind == SubtitleFormat::Srt && inside.starts_with('\\'),
+        let is_tag = |inside: &str| match subtitles {
+            _ if close == '}' => subtitles == SubtitleFormat::Srt && inside.starts_with('\\'),
             SubtitleFormat::WebVtt => true,
             SubtitleFormat::Srt => {
                 let name = inside.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();

@@ -35,7 +35,7 @@ impl Storage for Packed {
         let rotary = |frequencies| Arc::new(RotaryTable::new(frequencies, max_len));
         Relative {
             rotary: attention.frequencies().map(rotary),
-            bias: table.and_then(|table| bias(attention, causality, max_len, &table)).map(Arc::new),
+            bias: table.map(|table| Arc::new(bias(attention, causality, max_len, &table))),
         }
     }
 }
@@ -46,10 +46,11 @@ fn bias(
     causality: Causality,
     max_len: usize,
     table: &[f32],
-) -> Option<DistanceBiasValues> {
+) -> DistanceBiasValues {
     let (n_heads, positions) = (attention.n_heads, attention.positions);
-    positions.bucket(causality, 0, 0)?;
-    let bucket = |query, key| positions.bucket(causality, query, key).unwrap_or_default();
-    let of = |head, query, key| table[bucket(query, key) * n_heads + head];
-    Some(DistanceBiasValues::new(n_heads, max_len, of))
+    let bucket = |query, key| {
+        let bucket = positions.bucket(causality, query, key);
+        bucket.expect("a table of buckets is that of positions with buckets")
+    };
+    DistanceBiasValues::new(n_heads, max_len, |head, query, key| table[bucket(query, key) * n_heads + head])
 }

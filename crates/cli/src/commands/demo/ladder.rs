@@ -105,13 +105,15 @@ pub(super) fn run(out: &Path, existing: Existing, overrides: &[String], seed: u6
     // `--resume` compares the paths of the corpus, however `out` is spelled.
     let out = &fs::canonicalize(out).map_err(Error::io("read", out))?;
     check_existing(out, existing, &corpus)?;
+    let keys = [corpus_key(out, "train")?, corpus_key(out, "valid")?];
+    let overrides = [&keys, overrides].concat();
     let interrupt = Interrupt::install()?;
     message::note(format!("writing the corpus and the models to `{}`", out.display()));
     corpus.write(out)?;
     for (number, rung) in (1..).zip(&RUNGS) {
         message::note(format!("{number} of {}: `{}`, {}", RUNGS.len(), rung.name, rung.idea));
         interrupt.during(Interrupt::check)?;
-        train_rung(rung, out, existing, overrides, interrupt.clone())?;
+        train_rung(rung, out, existing, &overrides, interrupt.clone())?;
     }
     interrupt.during(|| report(out, &corpus.test))
 }
@@ -125,7 +127,7 @@ fn check_existing(out: &Path, existing: Existing, corpus: &Corpus) -> Result<()>
             format!("`{}` exists", path.display()),
             "continue with `--resume`, replace all with `--force`, or name another folder with `--output`",
         )),
-        (Existing::Resume, Some(_)) if !corpus.is_in(out) => Err(Error::usage(
+        (Existing::Resume, Some(_)) if corpus.differs_in(out) => Err(Error::usage(
             format!("`{}` has another corpus than that of this seed", out.join(CORPUS).display()),
             "repeat the `--seed` of the first run, or start over with `--force`",
         )),
@@ -141,9 +143,8 @@ fn train_rung(
     interrupt: Interrupt,
 ) -> Result<()> {
     let run = out.join(rung.name);
-    let corpus = [corpus_key(out, "train")?, corpus_key(out, "valid")?];
     let own = rung.overrides.iter().map(|&keys| keys.to_owned());
-    let overrides: Vec<String> = corpus.into_iter().chain(own).chain(overrides.iter().cloned()).collect();
+    let overrides: Vec<String> = own.chain(overrides.iter().cloned()).collect();
     let draft = ConfigDraft::parse(RECIPE, Path::new("configs/demo-ladder.toml"), &overrides)?;
     let resumed = (existing == Existing::Resume).then_some(run.as_path());
     let known = draft.known(resumed)?;
@@ -200,11 +201,12 @@ impl Corpus {
         corpus
     }
 
-    /// True if `out` has this corpus.
-    fn is_in(&self, out: &Path) -> bool {
+    /// True if `out` has a file with another content. Files may be missing: an interruption is resumed.
+    fn differs_in(&self, out: &Path) -> bool {
         let mut files = self.files.iter();
-        files.all(|(part, side, text)| {
-            fs::read_to_string(corpus_file(out, part, side)).is_ok_and(|it| it == *text)
+        files.any(|(part, side, text)| {
+            let path = corpus_file(out, part, side);
+            path.exists() && !fs::read(path).is_ok_and(|found| found == text.as_bytes())
         })
     }
 
@@ -322,6 +324,19 @@ mod tests {
             assert!((LENGTHS[0]..=LENGTHS[1]).contains(&digits.len()));
             assert_eq!(digits.join(" "), *tgt);
         }
+    }
+
+    #[test]
+    fn a_corpus_of_which_files_are_missing_is_completed_and_another_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = Corpus::new(1);
+        assert!(!corpus.differs_in(folder.path()));
+        corpus.write(folder.path()).unwrap();
+        assert!(!corpus.differs_in(folder.path()) && Corpus::new(2).differs_in(folder.path()));
+        fs::remove_file(corpus_file(folder.path(), "test", "tgt")).unwrap();
+        assert!(!corpus.differs_in(folder.path()));
+        fs::write(corpus_file(folder.path(), "valid", "src"), "1 2\n").unwrap();
+        assert!(corpus.differs_in(folder.path()));
     }
 
     #[test]

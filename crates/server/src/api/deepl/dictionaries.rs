@@ -85,7 +85,7 @@ impl Pair {
 }
 
 impl DictionaryDraft {
-    fn read(self, app: &App) -> Result<NewDictionary, Problem> {
+    fn into_dictionary(self, app: &App) -> Result<NewDictionary, Problem> {
         let languages = [&*self.source_lang, &*self.target_lang];
         new_dictionary(app, languages, self.entries, self.entries_format.as_deref())
     }
@@ -107,7 +107,7 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
 }
 
 fn new_dictionaries(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<NewDictionary>, Problem> {
-    dictionaries.into_iter().map(|one| one.read(app)).collect()
+    dictionaries.into_iter().map(|one| one.into_dictionary(app)).collect()
 }
 
 /// Lists the glossaries.
@@ -192,7 +192,7 @@ async fn replace_dictionary(
 ) -> Result<Response, Problem> {
     let (client, owner) = who(&app, &request)?;
     let asked: DictionaryDraft = json_or_form(request, &app, &[]).await?;
-    let dictionary = asked.read(&app)?;
+    let dictionary = asked.into_dictionary(&app)?;
     let store = Arc::clone(&app);
     let replace = move |stop: &StopFlag| store.glossaries.replace(owner, &id, &dictionary, stop);
     let dictionary = app.pool.run(client, replace).await?;
