@@ -17,8 +17,10 @@ pub struct AttentionSpec {
     pub n_kv_heads: usize,
     /// Width of a head.
     pub d_head: usize,
-    /// True if the query, key, value and output maps have a bias.
+    /// True if the query, key and value maps have a bias.
     pub bias: bool,
+    /// True if the output map has a bias.
+    pub output_bias: bool,
     /// Factor of the scores; `None` for 1/√d_head.
     pub scale: Option<f64>,
     /// Dropout on the attention weights.

@@ -14,10 +14,27 @@ pub enum AttentionKind {
     #[default]
     Additive,
     /// Scores are sᵀ h, where s is the decoder's current state (Luong et al. 2015, section 3.1). Only the
-    /// prediction uses the context: there is no input feeding (their section 3.3).
+    /// prediction uses the context, unless there is input feeding (their section 3.3).
     Dot,
     /// Scores are sᵀ W h. Otherwise it is the same as `dot`.
     General,
+    /// Scores are vᵀ tanh(W s + U h), as with `additive`, but of the current state s. Otherwise it is the
+    /// same as `dot`.
+    Concat,
+}
+
+/// What a recurrent decoder reads of the position before, besides the last token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputFeeding {
+    /// Nothing.
+    #[default]
+    None,
+    /// The context c of attention: the input of the bottom layer is \[y; c\] with the embedding y of the last
+    /// token. It needs attention.
+    Context,
+    /// The output of the position before, from which its token was predicted (Luong et al. 2015, section 3.3).
+    Output,
 }
 
 /// Position of the norm around a sublayer.

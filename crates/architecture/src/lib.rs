@@ -21,7 +21,8 @@ pub use attentive_kernels::nonlinearity::ActivationKind;
 pub use attentive_kernels::norm::NormKind;
 pub use attentive_kernels::recurrent::CellKind;
 pub use choices::{
-    AttentionKind, DropoutPosition, Init, LabelLayer, NormPosition, Pooling, Positions, TieEmbeddings,
+    AttentionKind, DropoutPosition, Init, InputFeeding, LabelLayer, NormPosition, Pooling, Positions,
+    TieEmbeddings,
 };
 pub use feed_forward::FeedForwardSpec;
 pub use head::{HeadSpec, LabelsSpec, TransformSpec, VocabularySpec};
@@ -185,6 +186,16 @@ impl Architecture {
             Some(DecoderSpec::Recurrent(_)) | None => 0,
         };
         encoder.saturating_add(decoder)
+    }
+}
+
+impl DecoderSpec {
+    /// Returns the width of the decoder's output.
+    pub fn d_out(&self) -> usize {
+        match self {
+            Self::Transformer(stack) => stack.d_model,
+            Self::Recurrent(stack) => stack.d_out(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Recurrent stacks.
 
-use super::{AttentionKind, CellKind};
+use super::{AttentionKind, CellKind, InputFeeding};
 
 /// A stack of forward or bidirectional recurrent layers.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +18,11 @@ pub struct RecurrentEncoderSpec {
 }
 
 /// A stack of recurrent layers with a readout t = tanh(W \[s; c\]) of the top state s and, with attention,
-/// the context c. Without a readout, t = s.
+/// the context c. Without a readout, t = \[s; c\].
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecurrentDecoderSpec {
     pub n_layers: usize,
-    /// Width of the first layer's input and of the readout.
+    /// Width of the tokens' embeddings and of the readout.
     pub d_model: usize,
     /// Width of a layer's output.
     pub d_hidden: usize,
@@ -31,8 +31,10 @@ pub struct RecurrentDecoderSpec {
     pub attention: AttentionKind,
     /// Width of the memory; 0 without an encoder.
     pub d_memory: usize,
-    /// True if there is a readout; without it, there is no attention, and `d_model` is `d_hidden`.
+    /// True if there is a readout.
     pub readout: bool,
+    /// What the first layer reads besides embeddings.
+    pub input_feeding: InputFeeding,
     /// The state before the first position.
     pub start: InitialState,
     /// Dropout between layers and on the readout.
@@ -49,7 +51,21 @@ pub enum InitialState {
 }
 
 impl RecurrentDecoderSpec {
-    /// Returns the width of the readout's input.
+    /// Returns the width of the stack's output t.
+    pub fn d_out(&self) -> usize {
+        if self.readout { self.d_model } else { self.d_read() }
+    }
+
+    /// Returns the width of what input feeding adds to the first layer's input.
+    pub fn d_fed(&self) -> usize {
+        match self.input_feeding {
+            InputFeeding::None => 0,
+            InputFeeding::Context => self.d_memory,
+            InputFeeding::Output => self.d_out(),
+        }
+    }
+
+    /// Returns the width of \[s; c\].
     pub fn d_read(&self) -> usize {
         match self.attention {
             AttentionKind::None => self.d_hidden,

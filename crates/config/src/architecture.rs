@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 
 use attentive_architecture::{
-    AddedPositions, Architecture, AttentionKind, AttentionSpec, CrossAttentionSpec, DecoderSpec, EncoderSpec,
-    FeedForwardSpec, HeadSpec, InitialState, InputSpec, Items, LabelLayer, LabelsSpec, NormPosition,
-    NormSpec, Positions, RecurrentDecoderSpec, RecurrentEncoderSpec, RelativePositions, SelfMixing,
-    Sinusoids, StackSpec, Task, TransformSpec, TransformerSpec, VocabularySpec,
+    AddedPositions, Architecture, AttentionKind, AttentionSpec, Body, CrossAttentionSpec, DecoderSpec,
+    EncoderSpec, FeedForwardSpec, HeadSpec, InitialState, InputSpec, Items, LabelLayer, LabelsSpec,
+    NormPosition, NormSpec, Positions, RecurrentDecoderSpec, RecurrentEncoderSpec, RelativePositions,
+    SelfMixing, Sinusoids, StackSpec, Task, TransformSpec, TransformerSpec, VocabularySpec,
 };
 
 use super::{
@@ -37,11 +37,12 @@ impl ModelConfig {
                 StackKind::Recurrent => DecoderSpec::Recurrent(self.recurrent_decoder(keys, d_memory)),
             },
         };
-        Architecture {
-            body: body.map(|encoder| encoder, decoder),
-            head: self.head(tgt_vocab, d_memory.unwrap_or(self.d_model)),
-            max_len: self.max_len,
-        }
+        let body = body.map(|encoder| encoder, decoder);
+        let d_read = match &body {
+            Body::Encoder(encoder) => encoder.layers.d_out(),
+            Body::Decoder(decoder) | Body::EncoderDecoder(_, decoder) => decoder.layers.d_out(),
+        };
+        Architecture { head: self.head(tgt_vocab, d_read), body, max_len: self.max_len }
     }
 
     fn source(&self, stack: StackKind, vocab: usize) -> InputSpec {
@@ -96,6 +97,7 @@ impl ModelConfig {
             n_kv_heads: self.n_kv_heads.map_or(n_heads, NonZeroUsize::get),
             d_head: (self.d_head).map_or(self.d_model / n_heads.max(1), NonZeroUsize::get),
             bias: self.attention_bias,
+            output_bias: self.attention_output_bias.unwrap_or(self.attention_bias),
             scale: self.attention_scale,
             dropout: self.attention_dropout,
             positions,
@@ -190,6 +192,7 @@ impl ModelConfig {
             attention: translator.map_or(AttentionKind::None, |keys| keys.attention),
             d_memory: d_memory.unwrap_or(0),
             readout: keys.readout,
+            input_feeding: keys.input_feeding,
             start: match translator.map(|keys| keys.encoder.stack) {
                 Some(StackKind::Recurrent) => InitialState::Encoder,
                 Some(StackKind::Transformer) | None => InitialState::Zeros,
@@ -198,30 +201,28 @@ impl ModelConfig {
         }
     }
 
-    /// The head; an encoder's output is `d_encoder` wide.
-    fn head(&self, size: usize, d_encoder: usize) -> HeadSpec {
-        let labels = |layer| LabelsSpec { size, d_in: d_encoder, layer, dropout: self.dropout };
+    /// The head, which reads the output of the last stack, `d_read` wide.
+    fn head(&self, size: usize, d_read: usize) -> HeadSpec {
+        let labels = |layer| LabelsSpec { size, d_in: d_read, layer, dropout: self.dropout };
         match &self.family {
             FamilyConfig::Tagger { .. } => HeadSpec::Positions(labels(LabelLayer::None)),
             FamilyConfig::Classifier { pooling, label_layer, .. } => {
                 HeadSpec::Sequence { pooling: *pooling, labels: labels(*label_layer) }
             }
             FamilyConfig::Encoder { pooling, normalize_embeddings, .. } => {
-                HeadSpec::Vector { pooling: *pooling, d: d_encoder, unit: *normalize_embeddings }
+                HeadSpec::Vector { pooling: *pooling, d: d_read, unit: *normalize_embeddings }
             }
             FamilyConfig::EncoderOnly { output, output_transform, .. } => {
                 let transform = output_transform.then(|| TransformSpec {
-                    d: d_encoder,
+                    d: d_read,
                     activation: self.activation,
                     norm: self.norm(),
                 });
-                vocabulary(size, d_encoder, output, transform)
+                vocabulary(size, d_read, output, transform)
             }
             FamilyConfig::DecoderOnly { output, .. }
             | FamilyConfig::Transformer(Translator { output, .. })
-            | FamilyConfig::Seq2seq(Translator { output, .. }) => {
-                vocabulary(size, self.d_model, output, None)
-            }
+            | FamilyConfig::Seq2seq(Translator { output, .. }) => vocabulary(size, d_read, output, None),
         }
     }
 }

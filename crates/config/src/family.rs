@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use attentive_architecture::{AttentionKind, Body, CellKind, LabelLayer, Pooling, Task, TieEmbeddings};
+use attentive_architecture::{
+    AttentionKind, Body, CellKind, InputFeeding, LabelLayer, Pooling, Task, TieEmbeddings,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -184,11 +186,14 @@ pub struct DecoderConfig {
     #[schemars(extend("x-needs" = "transformer_decoder"))]
     pub decoder_mixing: MixingKind,
     /// Whether the prediction of a recurrent decoder reads tanh(W \[s; c\]), where s is the decoder's top
-    /// state and c is the context of attention. Otherwise it reads s, which needs `attention = "none"` and
-    /// `d_hidden` equal to `model.d_model`.
+    /// state and c is the context of attention. Otherwise it reads \[s; c\] or, without attention, s.
     #[serde(rename = "recurrent.readout")]
     #[schemars(extend("x-needs" = "recurrent_decoder"))]
     pub readout: bool,
+    /// What a recurrent decoder reads of the position before, besides the last token.
+    #[serde(rename = "recurrent.input_feeding")]
+    #[schemars(extend("x-needs" = "recurrent_decoder", "x-also" = "input_feed"))]
+    pub input_feeding: InputFeeding,
     /// The first token that the decoder reads, in training and in decoding. By default, it is `<s>`.
     #[schemars(extend("examples" = ["</s>"], "x-needs" = "start_token"))]
     pub decoder_start_token: Option<String>,
@@ -383,6 +388,7 @@ impl Default for DecoderConfig {
             n_decoder_layers: 3,
             decoder_mixing: MixingKind::Attention,
             readout: true,
+            input_feeding: InputFeeding::None,
             decoder_start_token: None,
             suppress_tokens: None,
         }

@@ -34,8 +34,8 @@ mod users;
 mod usual;
 
 pub use attentive_architecture::{
-    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, LabelLayer, NormKind, NormPosition,
-    Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
+    ActivationKind, AttentionKind, CellKind, DropoutPosition, Init, InputFeeding, LabelLayer, NormKind,
+    NormPosition, Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
 };
 pub use attentive_kernels::gemm::Float;
 pub use corpus::{BuiltinTask, Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair, WeightedSource};

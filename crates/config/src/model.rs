@@ -152,6 +152,9 @@ pub struct ModelConfig {
     /// Whether the query, key, value and output projections of attention have biases.
     #[schemars(extend("x-needs" = "transformer multi_head_attention"))]
     pub attention_bias: bool,
+    /// Whether the output projection of attention has a bias. By default, it is `model.attention_bias`.
+    #[schemars(extend("examples" = [true], "x-needs" = "transformer multi_head_attention"))]
+    pub attention_output_bias: Option<bool>,
     /// The factor of attention scores. By default, it is 1/√(width of a head).
     #[schemars(extend("exclusiveMinimum" = 0, "examples" = [0.125]))]
     #[schemars(extend("x-needs" = "transformer multi_head_attention"))]
@@ -245,6 +248,7 @@ impl Default for ModelConfig {
             relative_distance: 128,
             scale_embeddings: true,
             attention_bias: true,
+            attention_output_bias: None,
             attention_scale: None,
             init: Init::XavierUniform,
             recurrent: RecurrentConfig::default(),

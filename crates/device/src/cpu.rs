@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use attentive_kernels::{
-    attention, attentive_recurrent, cross_entropy, dropout, elementwise, embedding, linear, mean,
-    nonlinearity, norm, optimizer, recurrent, rotary,
+    additive_attention, attention, attentive_recurrent, cross_entropy, dropout, elementwise, embedding,
+    linear, mean, nonlinearity, norm, optimizer, recurrent, rotary,
 };
 
 use crate::cached::{self, *};
@@ -196,6 +196,15 @@ impl Device for Cpu {
                     gradients,
                     host_mut(room),
                 );
+            }
+            Op::AdditiveAttention { shape, inputs, out, weights } => {
+                let (inputs, out, weights) = (inputs.map(host), host_mut(out), host_mut(weights));
+                additive_attention::additive_attention_of_each(shape, inputs, out, weights);
+            }
+            Op::AdditiveAttentionBackward { shape, inputs, weights, grad, gradients } => {
+                let (inputs, gradients) = (inputs.map(host), gradients.map(host_mut));
+                let (weights, grad) = (host(weights), host(grad));
+                additive_attention::additive_attention_backward(shape, inputs, weights, grad, gradients);
             }
             Op::MeanRows { lengths, d, x, out } => mean::mean_rows(lengths, d, host(x), host_mut(out)),
             Op::MeanRowsBackward { lengths, d, grad, dx } => {

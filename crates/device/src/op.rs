@@ -228,6 +228,23 @@ operations! {
         room: &'a mut Buffer,
     },
 
+    /// Additive attention with one query per sentence.
+    additive_attention: AdditiveAttention {
+        shape: AdditiveAttentionShape,
+        inputs: AdditiveAttentionInputs<'a, &'a Buffer>,
+        out: &'a mut Buffer,
+        weights: &'a mut Buffer,
+    },
+
+    /// The gradients of [`Op::AdditiveAttention`], whose weights were `weights`.
+    additive_attention_backward: AdditiveAttentionBackward {
+        shape: AdditiveAttentionShape,
+        inputs: AdditiveAttentionInputs<'a, &'a Buffer>,
+        weights: &'a Buffer,
+        grad: &'a Buffer,
+        gradients: AdditiveAttentionGradients<&'a mut Buffer>,
+    },
+
     /// The mean over the real positions of each sequence, rows of width `d`.
     mean_rows: MeanRows { lengths: &'a Lengths, d: usize, x: &'a Buffer, out: &'a mut Buffer },
 

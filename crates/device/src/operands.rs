@@ -4,6 +4,9 @@
 use std::ops::Range;
 
 pub use attentive_kernels::Lengths;
+pub use attentive_kernels::additive_attention::{
+    AdditiveAttentionGradients, AdditiveAttentionInputs, AdditiveAttentionShape,
+};
 pub use attentive_kernels::attention::{AttentionInputs, AttentionShape, QkvOperands};
 pub use attentive_kernels::attentive_recurrent::{
     AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,

@@ -10,8 +10,8 @@ use crate::bf16;
 use crate::gpu::Gpu;
 use crate::memory::numbers_of;
 use crate::ops::{
-    attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss, nonlinearity, norm,
-    optimizer, recurrent, rows,
+    additive_attention, attention, attentive_recurrent, decoding, dropout, elementwise, linear, loss,
+    nonlinearity, norm, optimizer, recurrent, rows,
 };
 
 impl Device for Gpu {
@@ -122,6 +122,15 @@ impl Device for Gpu {
                 let gradients = gradients.map(|gradient| &*gradient);
                 attentive_recurrent::attentive_recurrent_backward(
                     recording, call, inputs, result, grad, gradients, room,
+                );
+            }
+            Op::AdditiveAttention { shape, inputs, out, weights } => {
+                additive_attention::additive_attention(recording, shape, inputs, out, weights);
+            }
+            Op::AdditiveAttentionBackward { shape, inputs, weights, grad, gradients } => {
+                let gradients = gradients.map(|gradient| &*gradient);
+                additive_attention::additive_attention_backward(
+                    recording, shape, inputs, weights, grad, gradients,
                 );
             }
             Op::MeanRows { lengths, d, x, out } => rows::mean_rows(recording, lengths, d, x, out),

@@ -1,9 +1,7 @@
 //! Recurrent layers, whose backward pass computes the states again, so that what it keeps are the projected
 //! inputs; and the gradients of layers.
 
-use attentive_kernels::reference::{
-    AdditiveAttentionShape, AttentiveRecurrent, Recurrent, ReferenceAdditiveAttention,
-};
+use attentive_kernels::reference::{AttentiveRecurrent, Recurrent, ReferenceAdditiveAttention};
 
 use crate::columns::{copied, written};
 use crate::memory::{elements, elements_mut, put, put_if};
@@ -59,6 +57,14 @@ fn recurrent<'a>(
         bias: recurrence.hidden.and_then(|hidden| hidden.bias),
         initial: recurrence.initial,
     }
+}
+
+pub(super) fn additive<'a>(
+    shape: AdditiveAttentionShape,
+    inputs: AdditiveAttentionInputs<'a, &'a [f64]>,
+) -> ReferenceAdditiveAttention<'a> {
+    let AdditiveAttentionInputs { queries, keys, values, lengths, v } = inputs;
+    ReferenceAdditiveAttention { shape, queries, keys, values, lens: lengths.map(Lengths::lens), v }
 }
 
 pub(super) fn attentive<'a>(

@@ -226,6 +226,19 @@ impl Device for Plain {
                 let layer = layers::attentive(call, inputs.map(elements), elements(result.saved));
                 layers::put_attentive_gradients(gradients, layer.backward(elements(grad)));
             }
+            Op::AdditiveAttention { shape, inputs, out, weights } => {
+                let attention = layers::additive(shape, inputs.map(elements));
+                put(out, attention.forward());
+                put(weights, attention.weights());
+            }
+            Op::AdditiveAttentionBackward { shape, inputs, weights: _, grad, gradients } => {
+                let attention = layers::additive(shape, inputs.map(elements));
+                let [queries, keys, values, v] = attention.backward(elements(grad));
+                put(gradients.queries, queries);
+                put(gradients.keys, keys);
+                put(gradients.values, values);
+                put(gradients.v, v);
+            }
             Op::MeanRows { lengths, d, x, out } => {
                 let nothing = vec![0.0; out.len()];
                 let [found, _] = reference::mean_rows(lengths, d, elements(x), &nothing);

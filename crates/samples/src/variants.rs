@@ -67,6 +67,8 @@ pub fn variants() -> Vec<ModelConfig> {
         }
     }
     variants.extend(MASKED.map(str::to_owned));
+    variants.extend(fed());
+    variants.push("attention_bias = false, attention_output_bias = true".into());
     variants.iter().map(|changes| variant(changes)).collect()
 }
 
@@ -149,6 +151,35 @@ fn recurrent() -> Vec<String> {
          d_hidden = 10, attention = 'none' }",
         "family = 'seq2seq', recurrent = { cell = 'gru', d_hidden = 12, bidirectional = false, attention = \
          'none', readout = false }",
+    ];
+    variants.extend(others.map(str::to_owned));
+    variants
+}
+
+/// Recurrent decoders that attend from the current state, read the position before, or have no readout.
+fn fed() -> Vec<String> {
+    let mut variants = Vec::new();
+    for cell in ["rnn", "lstm", "coupled_lstm", "gru", "ssru"] {
+        let mut push = |keys: &str| {
+            let family = "family = 'seq2seq', tie_embeddings = 'none'";
+            variants.push(format!("{family}, recurrent = {{ cell = '{cell}', d_hidden = 10, {keys} }}"));
+        };
+        push("attention = 'concat'");
+        push("attention = 'concat', input_feeding = 'context', readout = false");
+        push("attention = 'general', input_feeding = 'output'");
+        push("attention = 'none', input_feeding = 'output', readout = false");
+        if cell != "ssru" {
+            push("attention = 'additive', input_feeding = 'context'");
+        }
+    }
+    let others = [
+        "family = 'seq2seq', recurrent = { d_hidden = 12, attention = 'dot', input_feeding = 'context' }",
+        "decoder = 'recurrent', tie_embeddings = 'none', recurrent = { cell = 'gru', d_hidden = 10, attention = \
+         'concat', input_feeding = 'context', readout = false }",
+        "family = 'decoder_only', decoder = 'recurrent', recurrent = { cell = 'rnn', d_hidden = 10, \
+         input_feeding = 'output' }",
+        "family = 'decoder_only', decoder = 'recurrent', tie_embeddings = 'none', recurrent = { d_hidden = 10, \
+         readout = false }",
     ];
     variants.extend(others.map(str::to_owned));
     variants

@@ -50,6 +50,11 @@ impl Value {
         Self { data, shape, target }
     }
 
+    /// The same elements in another shape.
+    pub(crate) fn reshaped(self, shape: [usize; 2]) -> Self {
+        Self::with_target(self.data, shape, self.target)
+    }
+
     /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {
         self.shape

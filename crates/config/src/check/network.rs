@@ -7,14 +7,14 @@ use attentive_base::error::Result;
 
 use super::{refuse, refuse_with, require};
 use crate::{
-    AttentionKind, CellKind, DecoderConfig, EncoderConfig, ModelConfig, Positions, RotaryScaling, StackKind,
-    Task, Translator,
+    AttentionKind, CellKind, DecoderConfig, EncoderConfig, InputFeeding, ModelConfig, Positions,
+    RotaryScaling, StackKind, Translator,
 };
 
 pub(super) fn check(model: &ModelConfig) -> Result<()> {
     let family = &model.family;
     if let Some(decoder) = family.decoder() {
-        readout(model, decoder)?;
+        input_feeding(model, decoder)?;
     }
     if let Some(translator) = family.translator() {
         attention(model, translator)?;
@@ -32,16 +32,15 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
     output(model)
 }
 
-/// Refuses a recurrent decoder without a readout whose top state cannot take its place.
-fn readout(model: &ModelConfig, decoder: &DecoderConfig) -> Result<()> {
+/// Refuses to feed the context of a decoder that does not attend.
+fn input_feeding(model: &ModelConfig, decoder: &DecoderConfig) -> Result<()> {
     let translator = model.family.translator();
     let attends = translator.is_some_and(|keys| keys.attention != AttentionKind::None);
-    let fits = !attends && model.recurrent.d_hidden == model.d_model;
     require(
-        fits || decoder.readout || decoder.stack == StackKind::Transformer,
-        "model.recurrent.readout",
-        "true, unless `attention` is `none` and `d_hidden` is `model.d_model`",
-        false,
+        attends || decoder.input_feeding != InputFeeding::Context || decoder.stack == StackKind::Transformer,
+        "model.recurrent.input_feeding",
+        "`none` or `output`, since without attention there is no context",
+        "`context`",
     )
 }
 
@@ -54,11 +53,12 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
     }
     let key = "model.recurrent.attention";
     if encoder == StackKind::Transformer && attention == AttentionKind::None {
-        let expected = "`additive`, `dot` or `general`, since a Transformer encoder has no final state";
+        let expected =
+            "`additive`, `concat`, `dot` or `general`, since a Transformer encoder has no final state";
         return refuse(key, expected, "`none`");
     }
     if model.recurrent.cell == CellKind::Ssru && attention == AttentionKind::Additive {
-        let expected = "`dot`, `general` or `none`, since the gates of an SSRU read no context";
+        let expected = "`concat`, `dot`, `general` or `none`, since the gates of an SSRU read no context";
         return refuse(key, expected, "`additive`");
     }
     let d_hidden = model.recurrent.d_hidden;
@@ -183,15 +183,13 @@ fn output(model: &ModelConfig) -> Result<()> {
     let Some(output) = model.family.output() else {
         return Ok(());
     };
-    let reads = match model.family.task() {
-        Task::Fill if model.has(StackKind::Recurrent) => model.recurrent.d_hidden,
-        _ => model.d_model,
-    };
+    // The widths depend on no vocabulary.
+    let reads = model.architecture(1, 1).head.d_in();
     require(
         reads == model.d_model || !output.tie_embeddings.ties_output(),
         "model.tie_embeddings",
         format!(
-            "`none`, since the encoder's output is {reads} wide and the embeddings are {} wide",
+            "`none` or `inputs`, since the prediction reads {reads} numbers and the embeddings have {}",
             model.d_model
         ),
         "another",

@@ -18,10 +18,10 @@ use crate::queue::Binding::{Host, Read, Write};
 use crate::queue::{Recording, elements, grid};
 use crate::word::words;
 
-const ATTEND: GpuKernel = GpuKernel::new("attend", source);
-const BACKWARD: GpuKernel = GpuKernel::new("attend_backward", source);
-const KEYS: GpuKernel = GpuKernel::new("attend_keys", source);
-const VALUES: GpuKernel = GpuKernel::new("attend_values", source);
+pub(super) const ATTEND: GpuKernel = GpuKernel::new("attend", source);
+pub(super) const BACKWARD: GpuKernel = GpuKernel::new("attend_backward", source);
+pub(super) const KEYS: GpuKernel = GpuKernel::new("attend_keys", source);
+pub(super) const VALUES: GpuKernel = GpuKernel::new("attend_values", source);
 
 fn source(_: usize) -> Cow<'static, str> {
     concat!(

@@ -1,5 +1,6 @@
 //! Operations, a file for each kind, with kernels in `wgsl/`.
 
+pub(crate) mod additive_attention;
 pub(crate) mod attention;
 pub(crate) mod attentive_recurrent;
 pub(crate) mod decoding;

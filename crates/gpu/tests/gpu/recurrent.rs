@@ -1,7 +1,7 @@
 use attentive_device::{
-    Affine, AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs,
-    AttentiveRecurrentResult, Device, Lengths, Recurrence, RecurrentBackward, RecurrentCall,
-    RecurrentForward, RecurrentGradients, on,
+    AdditiveAttentionGradients, AdditiveAttentionInputs, AdditiveAttentionShape, Affine,
+    AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,
+    Device, Lengths, Recurrence, RecurrentBackward, RecurrentCall, RecurrentForward, RecurrentGradients, on,
 };
 use attentive_kernels::gemm::Float;
 use attentive_kernels::recurrent::{CellKind, Direction};
@@ -301,6 +301,46 @@ pub(crate) fn attentive_layer(
     results.extend(listed(gradients));
     results.extend([query_weight, context_weight].into_iter().flatten());
     results
+}
+
+/// The contexts, the weights and all gradients of additive attention with one query per sentence.
+pub(crate) fn additive(
+    device: &dyn Device,
+    shape: AdditiveAttentionShape,
+    lengths: Option<&Lengths>,
+) -> Vec<Buffer> {
+    let AdditiveAttentionShape { rows, src_len, d_key, d_value } = shape;
+    let sizes = [rows * d_key, rows * src_len * d_key, rows * src_len * d_value, d_key];
+    let [queries, keys, values, v] = [0, 1, 2, 3].map(|number| random(number + 1, sizes[number as usize]));
+    let inputs = AdditiveAttentionInputs { queries: &queries, keys: &keys, values: &values, lengths, v: &v };
+    let (mut out, mut weights) = (room(rows * d_value), room(rows * src_len));
+    device.additive_attention(shape, inputs, &mut out, &mut weights);
+    let mut gradients = sizes.map(room);
+    let [queries, keys, values, v] = gradients.each_mut();
+    let targets = AdditiveAttentionGradients { queries, keys, values, v };
+    device.additive_attention_backward(shape, inputs, &weights, &random(5, rows * d_value), targets);
+    [out, weights].into_iter().chain(gradients).collect()
+}
+
+#[test]
+fn additive_attention_of_one_query_per_sentence() {
+    // The number of keys of each sentence, their width, and the columns of keys and of values.
+    type Case = (&'static [usize], usize, [usize; 2]);
+    let cases: [Case; 6] = [
+        (&[1], 1, [1, 1]),
+        (&[3, 0, 4, 1], 4, [4, 5]),
+        (&[40, 1, 7], 41, [20, 130]),
+        (&[150, 300], 300, [150, 17]),
+        (&[0, 0], 0, [3, 2]),
+        (&[], 4, [4, 4]),
+    ];
+    for (lens, src_len, [d_key, d_value]) in cases {
+        let shape = AdditiveAttentionShape { rows: lens.len(), src_len, d_key, d_value };
+        let lengths = Lengths::new(lens, src_len);
+        for lengths in [Some(&lengths), None] {
+            agree(&format!("{shape:?}, {lengths:?}"), |device| additive(device, shape, lengths));
+        }
+    }
 }
 
 #[test]

@@ -6,14 +6,19 @@
 //! position.
 
 mod backward;
+#[cfg(test)]
+mod tests;
+
+pub use backward::{AdditiveAttentionGradients, additive_attention_backward};
 
 use attentive_base::lengths::Lengths;
 
 use crate::area::assert_shape;
 use crate::attention::softmax_row;
-use crate::parallel::is_large;
+use crate::parallel::{for_each, is_large};
 use crate::scratch::with_scratch;
 use crate::simd::{sum_of_two, tanh};
+use crate::tile::TileMut;
 
 /// Dimensions of a call.
 #[derive(Clone, Copy, Debug)]
@@ -37,20 +42,33 @@ impl AdditiveAttentionShape {
 
 /// Operands of additive attention.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AdditiveAttentionInputs<'a> {
+pub struct AdditiveAttentionInputs<'a, T> {
     /// `[rows, d_key]`
-    pub(crate) queries: &'a [f32],
+    pub queries: T,
     /// `[rows * src_len, d_key]`
-    pub(crate) keys: &'a [f32],
+    pub keys: T,
     /// `[rows * src_len, d_value]`
-    pub(crate) values: &'a [f32],
+    pub values: T,
     /// Keys per sentence; `None` if all are real.
-    pub(crate) lengths: Option<&'a Lengths>,
+    pub lengths: Option<&'a Lengths>,
     /// `[d_key]`
-    pub(crate) v: &'a [f32],
+    pub v: T,
 }
 
-impl<'a> AdditiveAttentionInputs<'a> {
+impl<'a, T> AdditiveAttentionInputs<'a, T> {
+    /// Applies `f` to each operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> AdditiveAttentionInputs<'a, U> {
+        AdditiveAttentionInputs {
+            queries: f(self.queries),
+            keys: f(self.keys),
+            values: f(self.values),
+            lengths: self.lengths,
+            v: f(self.v),
+        }
+    }
+}
+
+impl<'a> AdditiveAttentionInputs<'a, &'a [f32]> {
     /// Checks everything except the queries.
     pub(crate) fn check_sentences(&self, shape: AdditiveAttentionShape) {
         let AdditiveAttentionShape { rows, src_len, d_key, d_value } = shape;
@@ -115,6 +133,32 @@ pub fn additive_attention(
     assert_shape("values", values, [n_keys, context.len()]);
     let row = AttentionRow { query, keys, values, n_keys, v };
     row.attend(weights, context);
+}
+
+/// Computes the contexts `out` `[rows, d_value]` and the `weights` `[rows, src_len]` of one query per
+/// sentence; both are zero without keys, and weights are zero at padding.
+///
+/// # Panics
+/// If a slice does not fit.
+pub fn additive_attention_of_each(
+    shape: AdditiveAttentionShape,
+    inputs: AdditiveAttentionInputs<'_, &[f32]>,
+    out: &mut [f32],
+    weights: &mut [f32],
+) {
+    let AdditiveAttentionShape { rows, src_len, d_key, d_value } = shape;
+    assert_shape("queries", inputs.queries, [rows, d_key]);
+    inputs.check_sentences(shape);
+    assert_shape("out", out, [rows, d_value]);
+    assert_shape("weights", weights, [rows, src_len]);
+    let out = TileMut::new(out, rows, d_value, d_value);
+    let weights = TileMut::new(weights, rows, src_len, src_len);
+    for_each(rows, shape.is_large(), |row| {
+        // SAFETY: each task has its own row.
+        let mut parts = unsafe { [weights.part(row, 0, 1, src_len), out.part(row, 0, 1, d_value)] };
+        let [weights, context] = parts.each_mut().map(|part| part.row_mut(0));
+        inputs.row(shape, row, row).attend(weights, context);
+    });
 }
 
 impl AttentionRow<'_> {

@@ -120,7 +120,7 @@ impl<'a> AttentiveRecurrentInputs<'a, &'a [f32]> {
     }
 
     /// The operands of attention for `queries`.
-    fn attention(&self, queries: &'a [f32]) -> AdditiveAttentionInputs<'a> {
+    fn attention(&self, queries: &'a [f32]) -> AdditiveAttentionInputs<'a, &'a [f32]> {
         AdditiveAttentionInputs {
             queries,
             keys: self.keys,

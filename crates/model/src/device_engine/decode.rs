@@ -12,7 +12,8 @@ use super::device_memory::{CachedSource, DeviceState};
 use crate::incremental::blocks::Table;
 use crate::incremental::{Incremental, Row};
 use crate::nn::{
-    AdditiveAttention, Attention, Pass, RecurrentLayer, RelativeEncoding, Sequences, Trained, hidden_part,
+    AdditiveAttention, AdditiveScores, Attention, Pass, RecurrentLayer, RelativeEncoding, Sequences, Trained,
+    hidden_part,
 };
 
 /// New positions of some rows of `state`, padded to a common length.
@@ -178,6 +179,21 @@ impl Incremental for IncrementalBatch<'_> {
         contexts
     }
 
+    fn attend_source_additively(&mut self, h: &Value, scores: &AdditiveScores<Trained>) -> Value {
+        let (contexts, weights) = self.contexts_of(h, scores, &self.visible.source);
+        let last = self.lengths.last_rows();
+        self.watch(&weights, last.into_iter().enumerate());
+        contexts
+    }
+
+    fn kept(&mut self, number: usize) -> Value {
+        self.state.take_cells(number, self.rows)
+    }
+
+    fn keep(&mut self, states: &Value, number: usize) {
+        self.state.put_cells(number, self.rows, states, &Vec::from_iter(0..self.rows.len()));
+    }
+
     fn scaled(&mut self, x: &Value, factor: f32) -> Value {
         tape::scale(x.clone(), factor)
     }
@@ -198,11 +214,9 @@ impl Incremental for IncrementalBatch<'_> {
     ) -> [Value; 2] {
         let projected = layer.project(x, self);
         let [rows, _] = x.shape();
-        let (d_key, d_memory) = (attention.d_key, attention.d_memory);
+        let d_memory = attention.scores.d_memory;
         let mut hidden = Buffer::zeros(rows * layer.d);
         let mut contexts = Buffer::zeros(rows * d_memory);
-        let heads = Heads { n_heads: 1, n_kv_heads: 1, d_head: d_key, scale: 1.0 };
-        let score = self.pass.read(&attention.score);
         let width = layer.state_width();
         for step in 0..self.lengths.width() {
             let lens = self.lengths.lens();
@@ -212,14 +226,8 @@ impl Incremental for IncrementalBatch<'_> {
             let of_state: Vec<usize> = active.iter().map(|&row| self.rows[row]).collect();
             let before = self.state.take_cells(0, &of_state);
             let h = hidden_part(before.clone(), layer);
-            let query = self.sequences.side_by_side(&h, &[&attention.query]);
-            let (context, weights) = self.visible.source.of_some(&matrix_rows).attend(
-                heads,
-                d_memory,
-                CachedScores::Additive(score.buffer()),
-                whole(query.buffer(), d_key),
-                self.state.store.sources.layer(0),
-            );
+            let seen = self.visible.source.of_some(&matrix_rows);
+            let (context, weights) = self.contexts_of(&h, &attention.scores, &seen);
             let of_context = self.sequences.side_by_side(&context, &[&attention.context]);
             let input = tape::add(tape::select_rows(projected.clone(), &matrix_rows), of_context);
             let direction = RecurrentDirection {
@@ -243,6 +251,25 @@ impl Incremental for IncrementalBatch<'_> {
 }
 
 impl IncrementalBatch<'_> {
+    /// The contexts of the states `h`, which see what is `seen` of the sources, and the weights.
+    fn contexts_of(
+        &self,
+        h: &Value,
+        scores: &AdditiveScores<Trained>,
+        seen: &Seen,
+    ) -> (Value, AttentionWeightRows) {
+        let d_key = scores.d_key;
+        let queries = self.sequences.side_by_side(h, &[&scores.query]);
+        let v = self.pass.read(&scores.score);
+        seen.attend(
+            Heads { n_heads: 1, n_kv_heads: 1, d_head: d_key, scale: 1.0 },
+            scores.d_memory,
+            CachedScores::Additive(v.buffer()),
+            whole(queries.buffer(), d_key),
+            self.state.store.sources.layer(0),
+        )
+    }
+
     /// Keeps the weights of each of [`rows`](Self::rows) that is given with its row of `weights`, if they
     /// are wanted.
     fn watch(&mut self, weights: &AttentionWeightRows, rows: impl Iterator<Item = (usize, usize)>) {

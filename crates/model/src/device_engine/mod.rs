@@ -32,7 +32,7 @@ use self::device_memory::EncodedSources;
 use self::piece::{Piece, PieceLimits, Reader, pieces};
 use crate::incremental::Candidates;
 use crate::model::{self, Model};
-use crate::nn::{Decoder, ParameterKind, Pass, RecurrentAttention, Sequences, Trained};
+use crate::nn::{AdditiveAttention, Decoder, ParameterKind, Pass, RecurrentAttention, Sequences, Trained};
 use crate::profile::{self, ProfileSection};
 use crate::shortlist::Shortlist;
 
@@ -180,9 +180,8 @@ impl DeviceEngine {
             Decoder::Recurrent(stack) => {
                 let attention = stack.attention.iter();
                 let keys = |attention: &RecurrentAttention<Trained>| match attention {
-                    RecurrentAttention::Additive(attention) => {
-                        sequences.side_by_side(&memory.x, &[&attention.key])
-                    }
+                    RecurrentAttention::Additive(AdditiveAttention { scores, .. })
+                    | RecurrentAttention::Concat(scores) => sequences.side_by_side(&memory.x, &[&scores.key]),
                     RecurrentAttention::Multiplicative(_) => memory.x.clone(),
                 };
                 attention.map(|attention| tape::join(vec![keys(attention), memory.x.clone()])).collect()
@@ -205,6 +204,8 @@ impl DeviceEngine {
             src_len: state.source.len,
             tokens: &tokens.ids[row * tokens.width()..][..tokens.lens()[row]],
         });
+        let at_once = tokens.width() <= 1 || !self.decoder().feeds_input();
+        let limits = if at_once { limits } else { PieceLimits::ONE_POSITION };
         let pieces = pieces(readers.collect(), limits);
         let work = || self.read_pieces(pieces, state);
         profile::time(ProfileSection::DecoderRest, || on(self.device, work))

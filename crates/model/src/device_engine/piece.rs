@@ -18,6 +18,9 @@ impl PieceLimits {
     /// 64 MiB of weights with 16 heads.
     pub(super) const DEFAULT: Self = Self { positions: 4096, weights: 1 << 20 };
 
+    /// For decoders that compute one position after the other.
+    pub(super) const ONE_POSITION: Self = Self { positions: 1, weights: usize::MAX };
+
     fn allow(self, positions: usize, seen: usize) -> bool {
         positions <= self.positions && positions.saturating_mul(seen) <= self.weights
     }

@@ -9,7 +9,7 @@ use super::ram::{Ram, RamState};
 use super::rows::Rows;
 use super::source::{EncodedSource, SourceBlocks};
 use crate::incremental::Incremental;
-use crate::nn::{AdditiveAttention, Attention, RecurrentLayer};
+use crate::nn::{AdditiveAttention, AdditiveScores, Attention, RecurrentLayer};
 
 /// New positions see the earlier positions of their rows, which are in `state`, and their sources.
 pub(super) struct CachedContext<'s> {
@@ -110,6 +110,27 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
         let mut out = self.buffers.take(x.len());
         out.iter_mut().zip(&**x).for_each(|(out, x)| *out = x * factor);
         out
+    }
+
+    fn attend_source_additively(
+        &mut self,
+        h: &ScratchBuffer<'a>,
+        scores: &AdditiveScores<Packed>,
+    ) -> ScratchBuffer<'a> {
+        let spans = self.spans.iter().enumerate();
+        let sequences: Vec<usize> = spans.flat_map(|(number, span)| vec![number; span.rows.len()]).collect();
+        scores.contexts(h, &sequences, self)
+    }
+
+    fn kept(&mut self, number: usize) -> ScratchBuffer<'a> {
+        let cells = &self.across.state.cells[number];
+        let mut kept = self.buffers.take(cells.len());
+        kept.copy_from_slice(cells);
+        kept
+    }
+
+    fn keep(&mut self, states: &ScratchBuffer<'a>, number: usize) {
+        self.across.state.cells[number].copy_from_slice(states);
     }
 
     fn advance_cells(

@@ -7,6 +7,7 @@
 //! stored once for all hypotheses.
 
 mod buffers;
+mod by_position;
 mod cache;
 mod columns;
 mod decode;
@@ -275,7 +276,9 @@ impl Stepper for Engine {
         let width = tokens.width();
         let real = tokens.lens().iter().zip(tokens.ids.chunks_exact(width.max(1)));
         let ids: Vec<TokenId> = real.flat_map(|(&len, row)| &row[..len]).copied().collect();
-        profile::time(ProfileSection::DecoderRest, || self.extend(&ids, tokens.lens(), state))
+        let one_by_one = width > 1 && self.decoder().feeds_input();
+        let extend = if one_by_one { Self::extend_by_position } else { Self::extend };
+        profile::time(ProfileSection::DecoderRest, || extend(self, &ids, tokens.lens(), state))
     }
 
     fn select(&self, rows: &[usize], state: &mut RamState) {

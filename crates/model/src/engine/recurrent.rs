@@ -9,7 +9,7 @@ use super::packed::Packed;
 use super::profile::{self, ProfileSection};
 use super::rows::{Rows, Span};
 use super::source::{EncodedSource, SourceRows};
-use crate::nn::{AdditiveAttention, RecurrentLayer};
+use crate::nn::{AdditiveAttention, AdditiveScores, RecurrentLayer};
 
 impl RecurrentLayer<Packed> {
     /// Reads the sequences of `rows` and advances their `states`, `[sequences, states · d]`. Returns h of
@@ -92,7 +92,7 @@ impl AdditiveAttention<Packed> {
         rows: &mut Rows<'a, CachedContext<'_>>,
     ) -> [ScratchBuffer<'a>; 2] {
         let (d, gates) = (layer.d, layer.gate_width());
-        let d_memory = self.d_memory;
+        let d_memory = self.scores.d_memory;
         let (buffers, spans) = (rows.buffers, rows.spans);
         let mut hidden = buffers.take(rows.positions.len() * d);
         let mut contexts = buffers.take(rows.positions.len() * d_memory);
@@ -100,7 +100,8 @@ impl AdditiveAttention<Packed> {
         for step in 0..longest(spans) {
             let active = active(spans, step);
             let row_of = |number: usize| spans[number].rows.start + step;
-            let found = self.contexts(layer, &active, states, rows);
+            let before = layer.all_hidden(&active, states, buffers);
+            let found = self.scores.contexts(&before, &active, rows);
             let mut input = buffers.take(active.len() * gates);
             for (input, &number) in input.chunks_exact_mut(gates).zip(&active) {
                 input.copy_from_slice(&projected[row_of(number) * gates..][..gates]);
@@ -116,23 +117,24 @@ impl AdditiveAttention<Packed> {
         }
         [hidden, contexts]
     }
+}
 
-    /// The contexts of the sequences `active` given their previous `states`, `[active, d_memory]`.
-    fn contexts<'a>(
+impl AdditiveScores<Packed> {
+    /// The contexts of the states `h`, `[rows, d_memory]`, each of which attends to the source of one of
+    /// `sequences`.
+    pub(super) fn contexts<'a>(
         &self,
-        layer: &RecurrentLayer<Packed>,
-        active: &[usize],
-        states: &[f32],
+        h: &[f32],
+        sequences: &[usize],
         rows: &mut Rows<'a, CachedContext<'_>>,
     ) -> ScratchBuffer<'a> {
         let (buffers, d_memory) = (rows.buffers, self.d_memory);
-        let before = layer.all_hidden(active, states, buffers);
-        let queries = rows.side_by_side(&before, &[&self.query]);
-        let mut contexts = buffers.take(active.len() * d_memory);
+        let queries = rows.side_by_side(h, &[&self.query]);
+        let mut contexts = buffers.take(sequences.len() * d_memory);
         let state = &mut *rows.across.state;
         let queries = queries.chunks_exact(self.query.d_out());
         for ((&number, query), context) in
-            (active.iter().zip(queries)).zip(contexts.chunks_exact_mut(d_memory))
+            (sequences.iter().zip(queries)).zip(contexts.chunks_exact_mut(d_memory))
         {
             let Some(EncodedSource::Rows(source)) = state.rows[number].source.as_deref() else {
                 panic!("attention without a source");

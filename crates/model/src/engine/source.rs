@@ -10,7 +10,9 @@ use super::buffers::ScratchBuffer;
 use super::encode::{WholeSequences, store_all};
 use super::packed::Packed;
 use super::rows::Rows;
-use crate::nn::{Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder};
+use crate::nn::{
+    AdditiveAttention, Attention, Backend, Decoder, RecurrentAttention, RecurrentDecoder, TransformerDecoder,
+};
 
 /// A source sentence, shared by all hypotheses of its translation.
 #[derive(Debug)]
@@ -93,9 +95,10 @@ fn of_attention<'a>(
     let d = memory.len() / rows.positions.len().max(1);
     let spans = rows.spans.iter().map(|span| &span.rows);
     let sources = match stack.attention.as_ref()? {
-        RecurrentAttention::Additive(attention) => {
-            let keys = rows.linear(memory, &[&attention.key]);
-            let d_key = attention.key.d_out();
+        RecurrentAttention::Additive(AdditiveAttention { scores, .. })
+        | RecurrentAttention::Concat(scores) => {
+            let keys = rows.linear(memory, &[&scores.key]);
+            let d_key = scores.key.d_out();
             let of = |span: &Range<usize>| {
                 EncodedSource::Rows(SourceRows {
                     len: span.len(),

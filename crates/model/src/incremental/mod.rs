@@ -12,7 +12,8 @@ pub use state::{State, StateStore};
 use attentive_kernels::cached_attention::Heads;
 
 use crate::nn::{
-    AdditiveAttention, Attention, Backend, Decode, MultiplicativeAttention, RecurrentLayer, RelativeOf,
+    AdditiveAttention, AdditiveScores, Attention, Backend, Decode, MultiplicativeAttention, RecurrentLayer,
+    RelativeOf,
 };
 use crate::profile::{self, ProfileSection};
 
@@ -44,6 +45,19 @@ pub trait Incremental: Backend {
 
     /// Returns `x` times `factor`.
     fn scaled(&mut self, x: &Self::Value, factor: f32) -> Self::Value;
+
+    /// See [`Decode::attend_states_additively`].
+    fn attend_source_additively(
+        &mut self,
+        h: &Self::Value,
+        scores: &AdditiveScores<Self::Storage>,
+    ) -> Self::Value;
+
+    /// Returns the states of layer `number`, `[rows, width]`, of which each row has one position.
+    fn kept(&mut self, number: usize) -> Self::Value;
+
+    /// Replaces the states of layer `number`.
+    fn keep(&mut self, states: &Self::Value, number: usize);
 
     /// See [`Decode::advance`].
     fn advance_cells(
@@ -108,5 +122,17 @@ impl<B: Incremental> Decode for B {
             };
             self.attend_source(&queries, attention.heads(), 0)
         })
+    }
+
+    fn attend_states_additively(&mut self, h: &B::Value, scores: &AdditiveScores<B::Storage>) -> B::Value {
+        profile::time(ProfileSection::CrossAttention, || self.attend_source_additively(h, scores))
+    }
+
+    fn fed(&mut self, number: usize) -> B::Value {
+        self.kept(number)
+    }
+
+    fn feed(&mut self, value: &B::Value, number: usize) {
+        self.keep(value, number);
     }
 }

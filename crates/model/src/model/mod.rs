@@ -256,17 +256,14 @@ fn decode(
     memory: Option<&EncoderOutput>,
     pass: &Pass<'_>,
 ) -> Value {
-    let starts = match decoder {
-        Decoder::Transformer(_) => Vec::new(),
+    let sequences = Sequences::new(lengths, pass).with_memory(memory.map(|memory| &memory.sequence));
+    match decoder {
+        Decoder::Transformer(stack) => stack.forward(x, &mut { sequences }),
         Decoder::Recurrent(stack) => {
             let finals = memory.map_or(&[][..], |memory| &memory.finals);
-            stack.initial(lengths.rows(), finals)
+            stack.decode(x, sequences.starting_from(stack.initial(lengths.rows(), finals)))
         }
-    };
-    let mut sequences = Sequences::new(lengths, pass)
-        .with_memory(memory.map(|memory| &memory.sequence))
-        .starting_from(starts);
-    decoder.forward(x, &mut sequences)
+    }
 }
 
 /// Pools each sequence into one vector, `[batch, d]`.

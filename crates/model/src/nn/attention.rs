@@ -42,7 +42,10 @@ impl<S: Storage> Attention<S> {
             query: linear("query", d_model, d_query),
             key: linear("key", d_memory, d_key),
             value: linear("value", d_memory, d_key),
-            output: Linear::residual(stack.n_sublayers(), d_query, d_model, bias, &scope.at("output")),
+            output: {
+                let (n_sublayers, scope) = (stack.n_sublayers(), scope.at("output"));
+                Linear::residual(n_sublayers, d_query, d_model, attention.output_bias, &scope)
+            },
             heads: Heads {
                 n_heads: attention.n_heads,
                 n_kv_heads: attention.n_kv_heads,

@@ -13,8 +13,8 @@ use attentive_base::batch::TokenId;
 use attentive_tape::Causality;
 
 use super::{
-    AdditiveAttention, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm, RecurrentLayer,
-    sinusoids,
+    AdditiveAttention, AdditiveScores, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm,
+    RecurrentLayer, sinusoids,
 };
 
 /// A way to keep the weights of layers.
@@ -189,4 +189,21 @@ pub trait Decode: Backend {
         h: &Self::Value,
         attention: &MultiplicativeAttention<Self::Storage>,
     ) -> Self::Value;
+
+    /// Like [`Decode::attend_states`], with additive scores.
+    ///
+    /// # Panics
+    /// Without a memory.
+    fn attend_states_additively(
+        &mut self,
+        h: &Self::Value,
+        scores: &AdditiveScores<Self::Storage>,
+    ) -> Self::Value;
+
+    /// Returns what the position before [fed](Decode::feed) to the only position of each sequence, zeros at
+    /// the first; it is kept as the state of layer `number` is.
+    fn fed(&mut self, number: usize) -> Self::Value;
+
+    /// Feeds `value` of the only position of each sequence to the next.
+    fn feed(&mut self, value: &Self::Value, number: usize);
 }

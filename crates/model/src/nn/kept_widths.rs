@@ -2,7 +2,7 @@
 
 use attentive_kernels::cached_attention::Heads;
 
-use super::{Decoder, Mixer, RecurrentAttention, RecurrentLayer, Storage};
+use super::{AdditiveAttention, Decoder, Mixer, RecurrentAttention, Storage};
 
 /// The widths of what incremental decoding keeps of a row, for each layer that keeps it.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct KeptWidths {
     pub earlier: Vec<Heads>,
     /// Keys and values of a position of the source.
     pub memory: Vec<usize>,
-    /// The state of a recurrent layer.
+    /// The state of a recurrent layer; behind them, what input feeding feeds.
     pub cells: Vec<usize>,
 }
 
@@ -31,9 +31,10 @@ impl<S: Storage> Decoder<S> {
                 }
             }
             Self::Recurrent(stack) => {
-                widths.cells.extend(stack.layers.iter().map(RecurrentLayer::state_width));
+                widths.cells = stack.state_widths();
                 widths.memory.extend(stack.attention.as_ref().map(|attention| match attention {
-                    RecurrentAttention::Additive(attention) => attention.d_key + attention.d_memory,
+                    RecurrentAttention::Additive(AdditiveAttention { scores, .. })
+                    | RecurrentAttention::Concat(scores) => scores.d_key + scores.d_memory,
                     RecurrentAttention::Multiplicative(attention) => 2 * attention.d_memory,
                 }));
             }

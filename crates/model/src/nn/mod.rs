@@ -45,7 +45,9 @@ pub use parameter_declaration::{ParameterDeclaration, ParameterInit, ParameterKi
 pub use position_table::PositionTable;
 pub use positions::{PositionEncoding, sinusoids};
 pub use recurrent::RecurrentLayer;
-pub use recurrent_attention::{AdditiveAttention, MultiplicativeAttention, RecurrentAttention};
+pub use recurrent_attention::{
+    AdditiveAttention, AdditiveScores, MultiplicativeAttention, RecurrentAttention,
+};
 pub use recurrent_decoder::RecurrentDecoder;
 pub use recurrent_encoder::{Encoded, RecurrentEncoder, RecurrentEncoderLayer};
 pub(crate) use relative::relative;

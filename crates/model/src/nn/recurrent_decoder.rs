@@ -1,12 +1,13 @@
 //! The recurrent decoder, with and without attention.
 
-use attentive_architecture::{self as architecture, InitialState};
+use attentive_architecture::{self as architecture, InitialState, InputFeeding};
 use attentive_kernels::recurrent::Direction;
 
 use super::{Decode, Dropout, Linear, RecurrentAttention, RecurrentLayer, Scope, Storage};
 
 /// A stack of recurrent layers with optional attention to the memory. Its output at a position is the readout
-/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c; without a readout, t = s.
+/// t = tanh(W \[s; c\]) of the top state s and, with attention, the context c; without a readout,
+/// t = \[s; c\].
 #[derive(Clone, Debug)]
 pub struct RecurrentDecoder<S: Storage> {
     /// The layers, from the bottom up.
@@ -16,6 +17,9 @@ pub struct RecurrentDecoder<S: Storage> {
     /// `[d_model, d_hidden]`, or `[d_model, d_hidden + d_memory]` with attention: W of t.
     pub readout: Option<Linear<S>>,
     start: InitialState,
+    input_feeding: InputFeeding,
+    /// The width of what is fed.
+    d_fed: usize,
     /// Act on the output of each layer, and on t.
     dropouts: Vec<Dropout>,
 }
@@ -25,7 +29,7 @@ impl<S: Storage> RecurrentDecoder<S> {
     pub fn new(stack: &architecture::RecurrentDecoderSpec, scope: Scope<'_, S>) -> Self {
         let layers = scope.at("layers");
         let layer = |number| {
-            let d_in = if number == 0 { stack.d_model } else { stack.d_hidden };
+            let d_in = if number == 0 { stack.d_model + stack.d_fed() } else { stack.d_hidden };
             let widths = [d_in, stack.d_hidden];
             RecurrentLayer::new(stack.cell, Direction::Forward, widths, &layers.at(number))
         };
@@ -35,6 +39,8 @@ impl<S: Storage> RecurrentDecoder<S> {
             attention: RecurrentAttention::new(stack, scope.at("attention")),
             readout: stack.readout.then(readout),
             start: stack.start,
+            input_feeding: stack.input_feeding,
+            d_fed: stack.d_fed(),
             dropouts: (0..stack.n_layers).map(|_| scope.dropout(stack.dropout)).collect(),
         }
     }
@@ -49,15 +55,33 @@ impl<S: Storage> RecurrentDecoder<S> {
         (0..self.layers.len()).map(start).collect()
     }
 
-    /// Returns the readout t of every position, `[rows, d_model]`.
+    /// Returns true if a position reads the output of the one before, so that positions are computed one
+    /// after the other.
+    pub fn feeds_input(&self) -> bool {
+        self.input_feeding != InputFeeding::None
+    }
+
+    /// Returns the widths of what is kept from one position to the next: the state of each layer, and what
+    /// is fed.
+    pub(crate) fn state_widths(&self) -> Vec<usize> {
+        let fed = self.feeds_input().then_some(self.d_fed);
+        self.layers.iter().map(RecurrentLayer::state_width).chain(fed).collect()
+    }
+
+    /// Returns the output t of every position, `[rows, d_out]`.
     ///
     /// # Shapes
-    /// - `x`: `[rows, d_model]`
+    /// - `x`: `[rows, d_model]`; with input feeding, one position of each sequence
     ///
     /// # Panics
     /// If it has attention and `backend` has no memory.
     pub fn forward<B: Decode<Storage = S>>(&self, mut x: B::Value, backend: &mut B) -> B::Value {
         let mut context = None;
+        let behind_layers = self.layers.len();
+        if self.feeds_input() {
+            let fed = backend.fed(behind_layers);
+            x = backend.join(vec![x, fed]);
+        }
         let top = self.layers.len() - 1;
         for (number, layer) in self.layers.iter().enumerate() {
             x = match &self.attention {
@@ -73,8 +97,17 @@ impl<S: Storage> RecurrentDecoder<S> {
                 x = backend.dropout(x, self.dropouts[number]);
             }
         }
-        if let Some(RecurrentAttention::Multiplicative(attention)) = &self.attention {
-            context = Some(backend.attend_states(&x, attention));
+        match &self.attention {
+            Some(RecurrentAttention::Multiplicative(attention)) => {
+                context = Some(backend.attend_states(&x, attention));
+            }
+            Some(RecurrentAttention::Concat(scores)) => {
+                context = Some(backend.attend_states_additively(&x, scores));
+            }
+            Some(RecurrentAttention::Additive(_)) | None => {}
+        }
+        if let (InputFeeding::Context, Some(context)) = (self.input_feeding, &context) {
+            backend.feed(context, behind_layers);
         }
         let read = match context {
             Some(context) => backend.join(vec![x, context]),
@@ -87,7 +120,11 @@ impl<S: Storage> RecurrentDecoder<S> {
             }
             None => read,
         };
-        backend.dropout(out, self.dropouts[top])
+        let out = backend.dropout(out, self.dropouts[top]);
+        if self.input_feeding == InputFeeding::Output {
+            backend.feed(&out, behind_layers);
+        }
+        out
     }
 }
 

@@ -126,6 +126,15 @@ impl<S: Storage> Decoder<S> {
         }
     }
 
+    /// Returns true if a position reads the output of the one before, so that positions are computed one
+    /// after the other.
+    pub fn feeds_input(&self) -> bool {
+        match self {
+            Self::Transformer(_) => false,
+            Self::Recurrent(stack) => stack.feeds_input(),
+        }
+    }
+
     /// Maps embedded positions to the last layer.
     pub fn forward<B: Decode<Storage = S>>(&self, x: B::Value, backend: &mut B) -> B::Value {
         match self {

@@ -46,6 +46,23 @@ pub fn column_ranges(x: Value, ranges: Vec<Range<usize>>) -> Value {
     apply(Columns { ranges, width }, ColumnsOperands { x }, [rows, found])
 }
 
+/// The rows of each position of sequences of `len` positions, `[batch, d]`, given those of all positions,
+/// `[batch · len, d]`.
+pub fn positions_apart(x: Value, len: usize) -> Vec<Value> {
+    let [rows, d] = x.shape();
+    let sequences = x.reshaped([rows / len.max(1), len * d]);
+    (0..len).map(|position| columns(sequences.clone(), position * d..(position + 1) * d)).collect()
+}
+
+/// The rows of all positions of sequences, `[batch · len, d]`, given those of each position, `[batch, d]`.
+///
+/// # Panics
+/// If there is no position.
+pub fn positions_together(positions: Vec<Value>) -> Value {
+    let ([batch, d], len) = (positions[0].shape(), positions.len());
+    join(positions).reshaped([batch * len, d])
+}
+
 /// The rows of `table` with the given numbers, one after another as columns: `[d, rows.len()]` of a table
 /// `[n, d]`.
 ///

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use attentive_kernels::attention::{AttentionShape, Causality};
 use attentive_kernels::threads::Threads;
 
-use super::{AttentiveRecurrence, QkvSource, TapeScores};
+use super::{AdditiveMemory, AttentiveRecurrence, QkvSource, TapeScores};
 use crate::{Lengths, Value};
 
 /// The weight of each key for each query.
@@ -19,6 +19,22 @@ pub struct AttentionWeights {
 }
 
 impl AttentionWeights {
+    /// Returns the weights of these queries, and those of `behind` as the next of each sequence.
+    ///
+    /// # Panics
+    /// If the shapes differ in more than the number of queries.
+    pub fn followed_by(&self, behind: &Self) -> Self {
+        let ([batch, n_heads, own, src_len], [.., more, _]) = (self.shape, behind.shape);
+        assert_eq!([batch, n_heads, more, src_len], behind.shape, "queries of the same sequences");
+        let mut values = Vec::with_capacity(self.values.len() + behind.values.len());
+        for map in 0..batch * n_heads {
+            for (weights, len) in [(self, own), (behind, more)] {
+                values.extend_from_slice(&weights.values[map * len * src_len..][..len * src_len]);
+            }
+        }
+        Self { shape: [batch, n_heads, own + more, src_len], values }
+    }
+
     /// Returns the average over the heads, `[batch, 1, tgt_len, src_len]`.
     pub fn mean_of_heads(&self) -> Self {
         let [batch, n_heads, tgt_len, src_len] = self.shape;
@@ -82,15 +98,39 @@ pub fn attention_weights(
 pub fn attentive_recurrent_weights(recurrence: &AttentiveRecurrence, before: &Value) -> AttentionWeights {
     let AttentiveRecurrence { query, score, keys, src_lengths, .. } = recurrence;
     let [n_rows, d] = before.shape();
-    let (before, keys) = (Rows::of(before), Rows::of(keys));
-    let (query, score) = (query.values(), score.values());
+    let (before, query) = (Rows::of(before), query.values());
+    let of_row = |number| query.chunks_exact(d).map(|row| dot(row, before.at(number))).collect();
+    additive_weights(n_rows, of_row, keys, score, src_lengths)
+}
+
+/// The weights of [`super::additive_attention`] of several queries per sequence, zero at padded keys:
+/// `[batch, 1, len, src_len]`.
+///
+/// # Shapes
+/// - `queries`: `[batch · len, d_key]`
+pub fn additive_attention_weights(queries: &Value, memory: &AdditiveMemory) -> AttentionWeights {
+    let AdditiveMemory { keys, score, src_lengths, .. } = memory;
+    let [n_rows, _] = queries.shape();
+    let queries = Rows::of(queries);
+    let of_row = |number| queries.at(number).iter().map(|&q| f64::from(q)).collect();
+    additive_weights(n_rows, of_row, keys, score, src_lengths)
+}
+
+/// The weights of the queries `query(0)`, `query(1)`, … of all sequences.
+fn additive_weights(
+    n_rows: usize,
+    query: impl Fn(usize) -> Vec<f64> + Sync,
+    keys: &Value,
+    score: &Value,
+    src_lengths: &Lengths,
+) -> AttentionWeights {
+    let (keys, score) = (Rows::of(keys), score.values());
     let (batch, src_len) = (src_lengths.rows(), src_lengths.width());
     let len = n_rows / batch.max(1);
     let mut values = vec![0.0; n_rows * src_len];
     let rows = values.chunks_exact_mut(src_len.max(1)).enumerate();
     Threads::current().for_each(rows, |(number, weights)| {
-        let h = before.at(number);
-        let q: Vec<f64> = query.chunks_exact(d).map(|row| dot(row, h)).collect();
+        let q = query(number);
         let sequence = number / len;
         let real = src_lengths.lens()[sequence];
         for (key, weight) in weights[..real].iter_mut().enumerate() {

@@ -1,5 +1,6 @@
 //! The operations.
 
+mod additive_attention;
 mod affine_map;
 mod arrange;
 mod attention;
@@ -19,10 +20,13 @@ mod rotary;
 mod rows;
 mod scale;
 
+pub use additive_attention::{AdditiveMemory, additive_attention};
 pub use affine_map::AffineMap;
-pub use arrange::{column_ranges, columns, join, transposed_rows};
+pub use arrange::{column_ranges, columns, join, positions_apart, positions_together, transposed_rows};
 pub use attention::{AttentionShape, Causality, QkvSource, TapeScores, attention};
-pub use attention_weights::{AttentionWeights, attention_weights, attentive_recurrent_weights};
+pub use attention_weights::{
+    AttentionWeights, additive_attention_weights, attention_weights, attentive_recurrent_weights,
+};
 pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::{add, dropout_add};

@@ -95,6 +95,25 @@ fn attentive_recurrent_layers() {
     }
 }
 
+#[test]
+fn additive_attention_of_one_query_per_sequence() {
+    let src_lens = [3, 0, 1];
+    let (rows, src_len, d_key, d_value) = (src_lens.len(), 3, 4, 2);
+    let src_lengths = Lengths::new(src_lens, src_len);
+    let shapes = [[rows, d_key], [rows * src_len, d_key], [rows * src_len, d_value], [1, d_key]];
+    let operation = |inputs: &[Value]| {
+        let [queries, keys, values, score] = inputs else { panic!("four operands") };
+        let memory = AdditiveMemory {
+            keys: keys.clone(),
+            values: values.clone(),
+            score: score.clone(),
+            src_lengths: src_lengths.clone(),
+        };
+        additive_attention(queries.clone(), memory)
+    };
+    Case::new(140, &shapes).check(&operation);
+}
+
 /// The weighted sums of the values are the contexts.
 #[test]
 fn weights_belong_to_the_contexts() {

@@ -1,8 +1,8 @@
 //! Operations of training.
 
 use attentive_device::{
-    AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows, ProjectionShape, RecurrentCall,
-    ResidualNormCall,
+    AdditiveAttentionShape, AttentiveRecurrentCall, Lengths, LinearCall, NormCall, PositionRows,
+    ProjectionShape, RecurrentCall, ResidualNormCall,
 };
 use attentive_kernels::attention::Causality;
 use attentive_kernels::cross_entropy::IGNORE;
@@ -12,8 +12,8 @@ use attentive_kernels::norm::NormKind;
 use super::*;
 use crate::attention::Case;
 
-pub(super) const ALL: [fn(&mut Random); 8] =
-    [linear, embedding, attention, norm, nonlinear, cross_entropy, recurrent, optimizer];
+pub(super) const ALL: [fn(&mut Random); 9] =
+    [linear, embedding, attention, additive, norm, nonlinear, cross_entropy, recurrent, optimizer];
 
 fn linear(random: &mut Random) {
     let shape = [150, 90, 150].map(|end| below(random, end));
@@ -110,6 +110,18 @@ fn cross_entropy(random: &mut Random) {
     let (biased, stored) = (one_of(random, &[true, false]), one_of(random, &STORED));
     let what = format!("{shape:?} in {stored:?}, {smoothing}, {biased}");
     agree(&what, |device| loss::both(device, shape, stored, &targets, smoothing, biased).0);
+}
+
+/// Additive attention with one query per sentence.
+fn additive(random: &mut Random) {
+    let [rows, src_len, d_key, d_value] = [20, 150, 40, 40].map(|end| 1 + below(random, end));
+    let shape = AdditiveAttentionShape { rows, src_len, d_key, d_value };
+    let lens = (0..rows).map(|_| below(random, src_len + 1));
+    let lengths = Lengths::new(Vec::from_iter(lens), src_len);
+    let lengths = one_of(random, &[None, Some(&lengths)]);
+    agree_roughly(&format!("{shape:?}, {lengths:?}"), |device| {
+        crate::recurrent::additive(device, shape, lengths)
+    });
 }
 
 /// A recurrent layer, or one that attends.

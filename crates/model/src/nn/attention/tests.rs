@@ -68,6 +68,7 @@ fn attention(positions: RelativePositions, n_kv_heads: usize, site: AttentionSit
         n_kv_heads,
         d_head: D_HEAD,
         bias: true,
+        output_bias: true,
         scale: None,
         dropout: 0.0,
         positions,

@@ -1,4 +1,4 @@
-use attentive_architecture::{AttentionKind, CellKind, Init};
+use attentive_architecture::{AttentionKind, CellKind, Init, InputFeeding};
 use attentive_base::random::Random;
 use attentive_config::{FamilyConfig, ModelConfig, RecurrentConfig, StackKind, Translator};
 use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
@@ -6,8 +6,8 @@ use attentive_tape::{self as tape, AttentionWeights, Lengths, Value};
 use super::*;
 use crate::model::tests::on_each_device;
 use crate::nn::{
-    AttentionWatch, Construction, Initializer, ParameterDeclaration, Parameters, Pass, Sequence, Sequences,
-    Trained,
+    AdditiveScores, AttentionWatch, Construction, Initializer, ParameterDeclaration, Parameters, Pass,
+    Sequence, Sequences, Trained,
 };
 
 const D: usize = 6;
@@ -21,7 +21,19 @@ fn normal(random: &mut Random, rows: usize) -> Value {
 }
 
 fn decoder(attention: AttentionKind, cell: CellKind, n_layers: usize) -> RecurrentDecoder<Trained> {
+    fed_decoder(attention, cell, n_layers, InputFeeding::None, true)
+}
+
+fn fed_decoder(
+    attention: AttentionKind,
+    cell: CellKind,
+    n_layers: usize,
+    input_feeding: InputFeeding,
+    readout: bool,
+) -> RecurrentDecoder<Trained> {
     let mut translator = Translator { attention, ..Translator::default() };
+    translator.decoder.input_feeding = input_feeding;
+    translator.decoder.readout = readout;
     translator.encoder.stack = StackKind::Recurrent;
     translator.decoder.stack = StackKind::Recurrent;
     translator.decoder.n_decoder_layers = n_layers;
@@ -85,6 +97,7 @@ fn recorded_weights_reproduce_the_contexts() {
             (AttentionKind::Additive, CellKind::Gru),
             (AttentionKind::Dot, CellKind::Lstm),
             (AttentionKind::General, CellKind::Rnn),
+            (AttentionKind::Concat, CellKind::Gru),
         ] {
             let decoder = decoder(attention, cell, 1);
             let values = normal(&mut random, batch * SRC_LEN);
@@ -103,6 +116,7 @@ fn recorded_weights_reproduce_the_contexts() {
                     context
                 }
                 RecurrentAttention::Multiplicative(attention) => sequences.attend_states(&x, attention),
+                RecurrentAttention::Concat(scores) => sequences.attend_states_additively(&x, scores),
             };
             let [map] = watch.into_maps().try_into().expect("one map");
             assert_eq!(map.weights.shape, [batch, 1, LEN, SRC_LEN]);
@@ -155,10 +169,17 @@ fn by_the_formulas(decoder: &RecurrentDecoder<Trained>, h: &Value, x: &Value, st
         let weights: Vec<f32> = exp.iter().map(|exp| exp / sum).collect();
         weighted(&weights, &h)
     };
+    // vᵀ tanh(W s + U h_j)
+    let additive = |scores: &AdditiveScores<Trained>, s: &[f32]| {
+        let (v, query) = (scores.score.to_vec(), map(&scores.query, s));
+        let e = |h: &&[f32]| dot(&v, &tanh(add(map(&scores.key, h), &query)));
+        found(h.iter().map(e).collect())
+    };
     let mut states: Vec<Vec<f32>> = states.iter().map(|state| state.values().into_owned()).collect();
+    let mut fed = vec![0.0; decoder.d_fed];
     let mut out = Vec::new();
     for x in x.values().chunks(D) {
-        let mut below = x.to_vec();
+        let mut below = [x, &fed].concat();
         // Empty without attention.
         let mut context = Vec::new();
         for (number, layer) in decoder.layers.iter().enumerate() {
@@ -166,14 +187,14 @@ fn by_the_formulas(decoder: &RecurrentDecoder<Trained>, h: &Value, x: &Value, st
             let hidden = layer.hidden.as_ref().expect("a hidden map");
             let mut sum = add(map(&layer.input, &below), &map(hidden, before));
             if let (0, Some(RecurrentAttention::Additive(attention))) = (number, &decoder.attention) {
-                // e_j = vᵀ tanh(W s + U h_j)
-                let (v, query) = (attention.score.to_vec(), map(&attention.query, before));
-                let e = |h: &&[f32]| dot(&v, &tanh(add(map(&attention.key, h), &query)));
-                context = found(h.iter().map(e).collect());
+                context = additive(&attention.scores, before);
                 sum = add(sum, &map(&attention.context, &context));
             }
             states[number] = tanh(sum);
             below.clone_from(&states[number]);
+        }
+        if let Some(RecurrentAttention::Concat(scores)) = &decoder.attention {
+            context = additive(scores, &below);
         }
         if let Some(RecurrentAttention::Multiplicative(attention)) = &decoder.attention {
             // e_j = (W s)ᵀ h_j with the current state
@@ -183,8 +204,17 @@ fn by_the_formulas(decoder: &RecurrentDecoder<Trained>, h: &Value, x: &Value, st
             };
             context = found(h.iter().map(|h| dot(&query, h)).collect());
         }
-        let readout = decoder.readout.as_ref().expect("a readout");
-        out.extend(tanh(map(readout, &[below, context].concat())));
+        let read = [&below[..], &context].concat();
+        let t = match &decoder.readout {
+            Some(readout) => tanh(map(readout, &read)),
+            None => read,
+        };
+        fed = match decoder.input_feeding {
+            InputFeeding::None => Vec::new(),
+            InputFeeding::Context => context,
+            InputFeeding::Output => t.clone(),
+        };
+        out.extend(t);
     }
     out
 }
@@ -194,11 +224,26 @@ fn the_decoder_follows_its_formulas() {
     on_each_device(|| {
         let pass = &Pass::inference();
         let mut random = Random::new(7, 0);
-        for attention in
-            [AttentionKind::None, AttentionKind::Additive, AttentionKind::Dot, AttentionKind::General]
-        {
-            for n_layers in [1, 2] {
-                let decoder = decoder(attention, CellKind::Rnn, n_layers);
+        for attention in [
+            AttentionKind::None,
+            AttentionKind::Additive,
+            AttentionKind::Dot,
+            AttentionKind::General,
+            AttentionKind::Concat,
+        ] {
+            for (n_layers, feeding, readout) in [
+                (1, InputFeeding::None, true),
+                (2, InputFeeding::None, true),
+                (1, InputFeeding::None, false),
+                (1, InputFeeding::Context, false),
+                (2, InputFeeding::Context, true),
+                (2, InputFeeding::Output, true),
+                (1, InputFeeding::Output, false),
+            ] {
+                if attention == AttentionKind::None && feeding == InputFeeding::Context {
+                    continue;
+                }
+                let decoder = fed_decoder(attention, CellKind::Rnn, n_layers, feeding, readout);
                 // Large enough that the weights of the source positions differ.
                 let h = tape::scale(normal(&mut random, SRC_LEN), 3.0);
                 let x = normal(&mut random, LEN);
@@ -206,11 +251,11 @@ fn the_decoder_follows_its_formulas() {
                 let expected = by_the_formulas(&decoder, &h, &x, &finals);
                 let memory = sequence(h, &[SRC_LEN], SRC_LEN);
                 let lengths = Lengths::full(1, LEN);
-                let mut sequences = Sequences::new(&lengths, pass)
+                let sequences = Sequences::new(&lengths, pass)
                     .with_memory(Some(&memory))
                     .starting_from(decoder.initial(1, &finals));
-                let found = decoder.forward(x, &mut sequences);
-                let what = format!("{attention:?}, {n_layers} layers");
+                let found = decoder.decode(x, sequences);
+                let what = format!("{attention:?}, {n_layers} layers, {feeding:?}, {readout}");
                 assert_close(&what, &found.values(), &expected);
             }
         }

@@ -58,14 +58,15 @@ impl AttentionWatch {
         self.only.is_none_or(|site| site == place.site)
     }
 
-    /// Adds the weights of the attention at `place`.
+    /// Adds the weights of the attention at `place`; those of positions behind the last ones, if they were
+    /// of the same place.
     pub(super) fn record(&self, place: &AttentionPlace, weights: AttentionWeights) {
-        self.maps.borrow_mut().push(AttentionMap {
-            name: place.name.clone(),
-            site: place.site,
-            layer: place.layer,
-            weights,
-        });
+        let mut maps = self.maps.borrow_mut();
+        if let Some(last) = maps.last_mut().filter(|last| last.name == place.name) {
+            last.weights = last.weights.followed_by(&weights);
+            return;
+        }
+        maps.push(AttentionMap { name: place.name.clone(), site: place.site, layer: place.layer, weights });
     }
 
     /// The collected maps, in the order of computation.

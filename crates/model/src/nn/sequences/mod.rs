@@ -46,8 +46,13 @@ pub struct Sequences<'a> {
     lengths: &'a Lengths,
     /// What cross-attention reads.
     memory: Option<&'a Sequence>,
-    /// The state from which each recurrent layer starts, `[batch, states · d]`; zeros if there is none.
-    starts: Vec<Value>,
+    /// The state from which each recurrent layer starts, `[batch, states · d]`, zeros if there is none; then
+    /// what is fed. For sequences of one position, they become those behind it.
+    states: Vec<Value>,
+    /// The keys of additive attention to the memory, once they are known.
+    keys: Option<Value>,
+    /// The number of the only position, of sequences that are computed position by position.
+    position: u32,
     /// The bias of the scores of the stack's self-attention, `[n_heads, len · len]`.
     bias: Option<Value>,
 }
@@ -55,7 +60,7 @@ pub struct Sequences<'a> {
 impl<'a> Sequences<'a> {
     /// Computes sequences of these lengths in `pass`.
     pub fn new(lengths: &'a Lengths, pass: &'a Pass<'a>) -> Self {
-        Self { pass, lengths, memory: None, starts: Vec::new(), bias: None }
+        Self { pass, lengths, memory: None, states: Vec::new(), keys: None, position: 0, bias: None }
     }
 
     /// The same sequences, which attend to `memory`.
@@ -63,9 +68,15 @@ impl<'a> Sequences<'a> {
         Self { memory, ..self }
     }
 
-    /// The same sequences, whose recurrent layers start from these states, `[batch, states · d]`.
-    pub fn starting_from(self, starts: Vec<Value>) -> Self {
-        Self { starts, ..self }
+    /// The same sequences, whose recurrent layers start from these states, `[batch, states · d]`, and read
+    /// what the last of them feeds, if there is one more.
+    pub fn starting_from(self, states: Vec<Value>) -> Self {
+        Self { states, ..self }
+    }
+
+    /// Sequences that have only the position behind the only one of these.
+    fn into_next(self) -> Self {
+        Self { position: self.position + 1, ..self }
     }
 
     fn batch(&self) -> usize {
@@ -209,7 +220,9 @@ impl Backend for Sequences<'_> {
     }
 
     fn dropout(&mut self, x: Value, dropout: Dropout) -> Value {
-        tape::dropout_add(x, None, self.pass.dropout(dropout))
+        // Positions that are computed one after the other have masks of their own.
+        let site = dropout.site ^ (self.position << 16);
+        tape::dropout_add(x, None, self.pass.dropout(Dropout { site, ..dropout }))
     }
 
     fn tanh(&mut self, x: Value) -> Value {
