@@ -79,6 +79,7 @@ mod hostile_tokenizers;
 mod invariance;
 mod loaders;
 mod multi30k;
+mod recurrent_decoder_fixture;
 mod recurrent_fixture;
 mod run;
 #[cfg(feature = "server")]

@@ -120,6 +120,7 @@ fn a_written_configuration_reads_back_equal() {
         "model.d_head",
         "model.d_decoder_ff",
         "model.final_norm",
+        "model.attention_output_bias",
         "model.attention_scale",
         "model.source_first",
         "model.source_last",
