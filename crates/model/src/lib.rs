@@ -10,3 +10,4 @@ pub mod model;
 pub mod nn;
 pub mod profile;
 pub mod shortlist;
+pub mod trace;

@@ -119,7 +119,7 @@ impl Model {
                 encoder.input.forward(&tokens.ids, table, &mut sequences)
             }
         };
-        pass.observe(|| "src".into(), &x);
+        let x = pass.observe(|| "src".into(), x);
         let Encoded { memory: x, finals } = encoder.layers.forward(x, &mut sequences);
         EncoderOutput { sequence: Sequence { x, lengths }, finals }
     }
@@ -161,8 +161,7 @@ impl Model {
     fn embed_target(&self, input: &Input<Trained>, tgt_in: &Padded, pass: &Pass<'_>) -> Value {
         let sequences = &mut Sequences::new(&tgt_in.lengths, pass);
         let x = input.forward(&tgt_in.ids, self.layers.tgt_table(), sequences);
-        pass.observe(|| "tgt".into(), &x);
-        x
+        pass.observe(|| "tgt".into(), x)
     }
 
     /// Returns the pooled vector of each source of the batch, `[batch, d]`.
@@ -199,12 +198,21 @@ impl Model {
 
     /// Returns the label-smoothed loss of a batch, summed over all targets.
     pub fn loss(&self, batch: &Batch, label_smoothing: f64, pass: &Pass<'_>) -> Loss {
+        self.loss_of(batch, &targets(&batch.tgt_out), label_smoothing, pass)
+    }
+
+    /// The loss of the `targets` of all rows; [`IGNORE`] for none.
+    pub(crate) fn loss_of(
+        &self,
+        batch: &Batch,
+        targets: &[u32],
+        label_smoothing: f64,
+        pass: &Pass<'_>,
+    ) -> Loss {
         let x = self.last_layer(batch, pass);
-        let (projection, targets) = (self.projection(pass), targets(&batch.tgt_out));
-        let precision = pass.precision();
-        let loss = tape::cross_entropy(x, projection, &targets, label_smoothing, precision);
-        pass.observe(|| "projection".into(), &loss.loss);
-        loss
+        let (projection, precision) = (self.projection(pass), pass.precision());
+        let Loss { loss, losses } = tape::cross_entropy(x, projection, targets, label_smoothing, precision);
+        Loss { loss: pass.observe(|| "projection".into(), loss), losses }
     }
 
     /// Returns the sums of the teacher-forced loss of `batches`, without dropout.
@@ -289,7 +297,7 @@ fn normalize(vector: &mut [f32]) {
 }
 
 /// The target of every row; [`IGNORE`] at padding.
-fn targets(tgt_out: &Padded) -> Vec<u32> {
+pub(crate) fn targets(tgt_out: &Padded) -> Vec<u32> {
     let lengths = tgt_out.lengths.clone();
     let ids = lengths.mask().zip(&tgt_out.ids);
     ids.map(|(ignored, &id)| if ignored { IGNORE } else { id }).collect()

@@ -99,8 +99,10 @@ pub trait Backend {
     /// Returns the matrices side by side.
     fn join(&mut self, parts: Vec<Self::Value>) -> Self::Value;
 
-    /// Shows the output of the layer `name()` to whoever watches.
-    fn observe(&mut self, _name: impl FnOnce() -> String, _output: &Self::Value) {}
+    /// Shows the output of the layer `name()` to whoever watches, and returns it.
+    fn observe(&mut self, _name: impl FnOnce() -> String, output: Self::Value) -> Self::Value {
+        output
+    }
 }
 
 /// The matrices of a backend.

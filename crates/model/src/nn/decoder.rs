@@ -78,11 +78,11 @@ impl<S: Storage> TransformerDecoder<S> {
         backend.enter(&self.relative);
         for (number, layer) in self.layers.iter().enumerate() {
             x = layer.forward(x, number, &self.relative, backend);
-            backend.observe(|| format!("decoder.layers.{number}"), &x);
+            x = backend.observe(|| format!("decoder.layers.{number}"), x);
         }
         if let Some(norm) = &self.norm {
             x = norm.forward(&x, backend);
-            backend.observe(|| "decoder.norm".into(), &x);
+            x = backend.observe(|| "decoder.norm".into(), x);
         }
         x
     }

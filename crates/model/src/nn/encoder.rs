@@ -52,11 +52,11 @@ impl<S: Storage> TransformerEncoder<S> {
         backend.enter(&self.relative);
         for (number, layer) in self.layers.iter().enumerate() {
             x = layer.forward(x, &self.relative, backend);
-            backend.observe(|| format!("encoder.layers.{number}"), &x);
+            x = backend.observe(|| format!("encoder.layers.{number}"), x);
         }
         if let Some(norm) = &self.norm {
             x = norm.forward(&x, backend);
-            backend.observe(|| "encoder.norm".into(), &x);
+            x = backend.observe(|| "encoder.norm".into(), x);
         }
         x
     }

@@ -92,7 +92,7 @@ impl<S: Storage> RecurrentDecoder<S> {
                 }
                 _ => backend.advance(&x, layer, number),
             };
-            backend.observe(|| format!("decoder.layers.{number}"), &x);
+            x = backend.observe(|| format!("decoder.layers.{number}"), x);
             if number < top {
                 x = backend.dropout(x, self.dropouts[number]);
             }

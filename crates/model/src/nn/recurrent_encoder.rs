@@ -46,8 +46,7 @@ impl<S: Storage> RecurrentEncoder<S> {
         let mut finals = Vec::with_capacity(self.layers.len());
         for (number, layer) in self.layers.iter().enumerate() {
             let RecurrentStates { hidden, last } = layer.forward(memory, backend);
-            backend.observe(|| format!("encoder.layers.{number}"), &hidden);
-            memory = hidden;
+            memory = backend.observe(|| format!("encoder.layers.{number}"), hidden);
             finals.push(last);
         }
         Encoded { memory, finals }

@@ -19,6 +19,7 @@ mod recurrent;
 mod rotary;
 mod rows;
 mod scale;
+mod watched;
 
 pub use additive_attention::{AdditiveMemory, additive_attention};
 pub use affine_map::AffineMap;
@@ -41,3 +42,4 @@ pub use recurrent::{CellKind, Direction, RecurrentDirection, TapeRecurrence, rec
 pub use rotary::Rotary;
 pub use rows::{row_range, select_rows};
 pub use scale::scale;
+pub use watched::{GradientSlot, watched};

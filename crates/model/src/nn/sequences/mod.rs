@@ -18,7 +18,7 @@ pub use attention_map::{AttentionMap, AttentionPlace, AttentionSite, AttentionWa
 pub use distance_bias::DistanceBias;
 pub(crate) use encode::hidden_part;
 pub use initializer::Initializer;
-pub use pass::{Pass, Probe};
+pub use pass::{GradientWatch, Pass, Probe};
 pub use trained::{Parameters, RelativeEncoding, Trained};
 
 use attentive_architecture::ActivationKind;
@@ -233,7 +233,7 @@ impl Backend for Sequences<'_> {
         tape::join(parts)
     }
 
-    fn observe(&mut self, name: impl FnOnce() -> String, output: &Value) {
-        self.pass.observe(name, output);
+    fn observe(&mut self, name: impl FnOnce() -> String, output: Value) -> Value {
+        self.pass.observe(name, output)
     }
 }

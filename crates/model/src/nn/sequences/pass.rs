@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use attentive_tape::{self as tape, AttentionWeights, Float, Param, RowSelection, Value};
+use attentive_tape::{self as tape, AttentionWeights, Float, GradientSlot, Param, RowSelection, Value};
 
 use super::{AttentionPlace, AttentionWatch};
 use crate::nn::Dropout;
@@ -14,6 +14,7 @@ pub struct Pass<'a> {
     is_recorded: bool,
     precision: Float,
     probe: Option<&'a Probe>,
+    gradients: Option<&'a GradientWatch>,
     watch: Option<&'a AttentionWatch>,
 }
 
@@ -31,7 +32,7 @@ impl<'a> Pass<'a> {
 
     /// Inference without dropout, with matrix products of linear maps in `precision`.
     pub fn inference_in(precision: Float) -> Self {
-        Self { dropout: None, is_recorded: false, precision, probe: None, watch: None }
+        Self { dropout: None, is_recorded: false, precision, probe: None, gradients: None, watch: None }
     }
 
     /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and
@@ -42,6 +43,7 @@ impl<'a> Pass<'a> {
             is_recorded: true,
             precision,
             probe: None,
+            gradients: None,
             watch: None,
         }
     }
@@ -64,6 +66,11 @@ impl<'a> Pass<'a> {
     /// The same pass, observed by `probe`.
     pub fn probed(self, probe: &'a Probe) -> Self {
         Self { probe: Some(probe), ..self }
+    }
+
+    /// The same pass, recorded, in which `gradients` receive those of the layers' outputs.
+    pub fn with_gradients(self, gradients: &'a GradientWatch) -> Self {
+        Self { gradients: Some(gradients), ..self.recorded() }
     }
 
     /// The same pass, with attention weights recorded in `watch`.
@@ -92,11 +99,15 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Passes the output of layer `name()` to the probe, if there is one.
-    pub fn observe(&self, name: impl FnOnce() -> String, output: &Value) {
-        if let Some(probe) = self.probe {
-            probe.observe(name, output);
+    /// Passes the output of layer `name()` to the probe, if there is one, and returns it; with a watch of
+    /// gradients, as a value whose gradient the watch receives.
+    pub fn observe(&self, name: impl FnOnce() -> String, output: Value) -> Value {
+        match (self.probe, self.gradients) {
+            (Some(probe), _) => probe.observe(name, &output),
+            (None, Some(gradients)) => return gradients.watch(name(), output),
+            (None, None) => {}
         }
+        output
     }
 
     /// Records the weights of the attention at `place`, which are only computed if a watch wants them.
@@ -108,6 +119,33 @@ impl<'a> Pass<'a> {
         if let Some(watch) = self.watch.filter(|watch| watch.wants(place)) {
             watch.record(place, weights());
         }
+    }
+}
+
+/// Receives the gradients of the layers' outputs in the backward pass.
+#[derive(Debug, Default)]
+pub struct GradientWatch(RefCell<Vec<WatchedOutput>>);
+
+/// The output of a layer.
+#[derive(Debug)]
+pub(crate) struct WatchedOutput {
+    pub(crate) name: String,
+    /// `[rows, columns]`
+    pub(crate) shape: [usize; 2],
+    pub(crate) slot: GradientSlot,
+}
+
+impl GradientWatch {
+    fn watch(&self, name: String, output: Value) -> Value {
+        let slot = GradientSlot::default();
+        let watched = tape::watched(output, &slot);
+        self.0.borrow_mut().push(WatchedOutput { name, shape: watched.shape(), slot });
+        watched
+    }
+
+    /// The outputs in the order of computation.
+    pub(crate) fn into_outputs(self) -> Vec<WatchedOutput> {
+        self.0.into_inner()
     }
 }
 
