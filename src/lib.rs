@@ -140,7 +140,9 @@ pub use attentive_interop as interop;
 #[doc(inline)]
 pub use attentive_metrics as metrics;
 #[doc(inline)]
-pub use attentive_model::{any_engine, device_engine, engine, incremental, model, nn, profile, shortlist};
+pub use attentive_model::{
+    any_engine, device_engine, engine, incremental, model, nn, profile, shortlist, trace,
+};
 #[doc(inline)]
 pub use attentive_page as page;
 #[doc(inline)]

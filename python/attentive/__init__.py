@@ -39,6 +39,7 @@ from ._results import (
     Translation,
 )
 from ._tokenizer import Tokenizer
+from ._trace import Operation, Trace
 from ._train import Best, Run, train
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Model",
     "ModelError",
     "NotFiniteError",
+    "Operation",
     "Rescored",
     "Run",
     "RunExistsError",
@@ -71,6 +73,7 @@ __all__ = [
     "Tagged",
     "TaggedToken",
     "Tokenizer",
+    "Trace",
     "Translation",
     "UsageError",
     "Validation",

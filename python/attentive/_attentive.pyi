@@ -26,6 +26,7 @@ __all__ = [
     "schemas",
     "score",
     "sentence_scores",
+    "trace",
     "train",
     "translate",
 ]
@@ -119,6 +120,16 @@ def embed(model: Model, first: int, texts: list[str]) -> tuple[Tensor, list[list
 def attention(
     model: Model, text: str, translation: str | None
 ) -> tuple[list[str], list[str], list[tuple[str, str, int, Tensor]], str, list[str]]: ...
+def trace(
+    model: Model, text: str, translation: str | None, unweighted: bool, backward: str | None
+) -> tuple[
+    list[str],
+    list[str],
+    list[tuple[str, int | None, str, Tensor]],
+    tuple[float, list[tuple[str, list[float]]]] | None,
+    str | None,
+    list[str],
+]: ...
 def train(
     path: str | None,
     overrides: list[str],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from . import _attentive
 from ._attention import Attention, AttentionMap
@@ -16,6 +16,7 @@ from ._options import Sampling, SearchOptions
 from ._results import Hypothesis, Rescored, Translation
 from ._search import sampling as sampling_options
 from ._search import search
+from ._trace import Operation, Trace
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -176,6 +177,40 @@ class Translator(Loaded):
         source, target, maps, page, warnings = _attentive.attention(self._native, text, translation)
         warn(1, [warnings])
         return Attention(source, target, [AttentionMap(*one) for one in maps], page)
+
+    def trace(
+        self,
+        text: str,
+        translation: str | None = None,
+        *,
+        unweighted: bool = False,
+        backward: int | Literal["all", "last"] | None = None,
+    ) -> Trace:
+        """Runs the model on a text and returns every operation with its formula and its values.
+
+        Args:
+            text: A text; a language model reads it as the beginning of a text.
+            translation: A translation of the text, which the decoder reads; by default, the model's own.
+            unweighted: Also compute softmax(X·Xᵀ)·X of the first input X, which no model computes.
+            backward: Also compute the gradients of the loss of `"all"` predictions, the `"last"`, or that at a position,
+                counted from 0.
+
+        Raises:
+            UsageError: The text is blank, the model does not translate but there is a translation, or there is no such
+                prediction.
+
+        >>> trace = attentive.load("en-de").trace("a dog runs", backward="last")
+        >>> trace["encoder.layers.0.self_attention.weights"].shape   # heads, queries, keys
+        (2, 4, 4)
+        >>> len(trace.gradients["src"])
+        4
+        """
+        position = None if backward is None else str(backward)
+        found = _attentive.trace(self._native, text, translation, unweighted, position)
+        source, target, operations, gradients, page, warnings = found
+        warn(1, [warnings])
+        loss, outputs = gradients or (None, [])
+        return Trace(source, target, [Operation(*one) for one in operations], loss, dict(outputs), page)
 
 
 def read_glossary(glossary: str | os.PathLike[str] | Mapping[str, str]) -> _attentive.Glossary:

@@ -18,6 +18,7 @@ mod program;
 mod tensor;
 mod threads;
 mod tokenizer;
+mod trace;
 mod training;
 mod translation;
 mod work;
@@ -54,6 +55,8 @@ mod _attentive {
     use super::tensor::Tensor;
     #[pymodule_export]
     use super::tokenizer::PyTokenizer;
+    #[pymodule_export]
+    use super::trace::traced;
     #[pymodule_export]
     use super::training::train;
     #[pymodule_export]

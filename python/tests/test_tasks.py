@@ -81,6 +81,26 @@ def test_texts_have_vectors(models: Path) -> None:
         attentive.load(models / "stories").embed("ein Hund")
 
 
+def test_a_trace_has_every_operation_and_gradients(models: Path) -> None:
+    model = attentive.load(models / "en-de")
+    trace = model.trace("a dog runs", "ein Vogel", unweighted=True, backward=1)
+    assert trace.source == ["a", "dog", "runs", "</s>"] and trace.target == ["<s>", "ein", "Vogel"]
+    weights = trace["decoder.layers.0.cross_attention.weights"]
+    assert np.allclose(weights, model.attention("a dog runs", "ein Vogel").cross[0], atol=1e-5)
+    x, mask = trace["src.input"], trace["decoder.layers.0.self_attention.mask"]
+    assert np.allclose(trace["src.input.unweighted.scores"], x @ x.T, rtol=1e-4, atol=1e-4)
+    assert (mask == np.tril(np.ones((3, 3)))).all()
+    assert trace.loss is not None and trace.loss > 0
+    assert len(trace.gradients["src"]) == 4 and trace.gradients["tgt"][2] == 0
+    assert trace.operations[0].name == "src.embedding" and "table" not in repr(trace)
+    assert trace.html is not None and "<iframe" in (trace._repr_html_() or "")
+    assert model.trace("a dog").gradients == {}
+    with pytest.raises(KeyError):
+        trace["nothing"]
+    with pytest.raises(attentive.UsageError):
+        model.trace("a dog", "ein", backward=9)
+
+
 def test_attention_has_numbers_and_a_picture(models: Path) -> None:
     attention = attentive.load(models / "en-de").attention("a dog runs", "ein Vogel")
     assert attention.source == ["a", "dog", "runs", "</s>"] and attention.target == ["<s>", "ein", "Vogel"]

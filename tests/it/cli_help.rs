@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "demo",
     "train",
     "prepare",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 24] = [
     "score",
     "rescore",
     "explain",
+    "trace",
     "average",
     "quantize",
     "import",

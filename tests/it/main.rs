@@ -54,6 +54,7 @@ mod cli_significance;
 mod cli_sums;
 mod cli_symbols;
 mod cli_tokens;
+mod cli_trace;
 mod cli_training;
 #[cfg(feature = "server")]
 mod docs_commands;

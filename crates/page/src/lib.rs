@@ -6,8 +6,11 @@ mod attention;
 mod console;
 mod explanation;
 mod shared;
+mod trace;
 
 pub use attention::attention;
 
 pub use console::{console, console_policy};
+pub use trace::{trace, trace_data};
+
 pub use explanation::{bytes_of, check_size, exact_explanation, explanation};

@@ -60,8 +60,8 @@ pub enum InspectionTarget<'a> {
 #[derive(Debug)]
 pub struct InspectionInput {
     /// `None` for a blank sentence.
-    example: Option<Example>,
-    warnings: Vec<Warning>,
+    pub(super) example: Option<Example>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Pipeline {
@@ -86,8 +86,24 @@ impl Pipeline {
     /// special tokens; [`Error::Usage`] for tokens with a model without a decoder and a prompt that is too
     /// long.
     pub fn show(&self, src: &str, target: InspectionTarget<'_>) -> Result<InspectionInput> {
+        let model = &self.config.model;
+        match model.family.task() {
+            Task::Embed => Err(predicts_nothing()),
+            Task::Tag if !model.has(StackKind::Transformer) || model.family.d_input().is_some() => {
+                let problem = "this tagger has no attention over tokens to explain";
+                Err(Error::usage(problem, "use it with `attentive tag`"))
+            }
+            _ => self.sentence(src, target),
+        }
+    }
+
+    /// Like [`Pipeline::show`], for all models that read tokens.
+    pub(super) fn sentence(&self, src: &str, target: InspectionTarget<'_>) -> Result<InspectionInput> {
+        if self.config.model.family.d_input().is_some() {
+            let problem = "this model reads vectors in place of tokens";
+            return Err(Error::usage(problem, "use a model that reads text"));
+        }
         match (self.config.model.family.task(), target) {
-            (Task::Embed, _) => Err(predicts_nothing()),
             (Task::Translate, target) => self.show_pair(src, target),
             (Task::Generate, InspectionTarget::Tokens(tokens)) => self.show_continued(src, tokens),
             (_, InspectionTarget::Tokens(_)) => {
@@ -99,7 +115,7 @@ impl Pipeline {
             )),
             (Task::Generate, InspectionTarget::Own) => self.show_text(src),
             (Task::Fill, InspectionTarget::Own) => self.show_whole(src),
-            (Task::Classify, InspectionTarget::Own) => self.show_labeled(src),
+            (Task::Classify | Task::Embed, InspectionTarget::Own) => self.show_labeled(src),
             (Task::Tag, InspectionTarget::Own) => self.show_tagged(src),
         }
     }
@@ -186,11 +202,6 @@ impl Pipeline {
     }
 
     fn show_tagged(&self, text: &str) -> Result<InspectionInput> {
-        let model = &self.config.model;
-        if !model.has(StackKind::Transformer) || model.family.d_input().is_some() {
-            let problem = "this tagger has no attention over tokens to explain";
-            return Err(Error::usage(problem, "use it with `attentive tag`"));
-        }
         let tokenizer = self.tokenizers.src();
         if tokenizer.in_pieces() {
             return self.show_labeled(text);

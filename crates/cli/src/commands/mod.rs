@@ -25,6 +25,7 @@ mod score;
 #[cfg(feature = "server")]
 mod serve;
 mod tag;
+mod trace;
 mod train;
 mod translate;
 
@@ -50,6 +51,7 @@ pub(super) enum Command {
     Score(score::Args),
     Rescore(rescore::Args),
     Explain(explain::Args),
+    Trace(trace::Args),
     Average(average::Args),
     Quantize(quantize::Args),
     Import(import::Args),
@@ -94,6 +96,7 @@ impl Command {
             Self::Score(args) => score::run(args),
             Self::Rescore(args) => rescore::run(args),
             Self::Explain(args) => explain::run(args),
+            Self::Trace(args) => trace::run(args),
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
             Self::Import(args) => import::run(args),

@@ -24,6 +24,7 @@ pub(super) struct Tracer {
     /// The number of positions of this side.
     len: usize,
     pub(super) memory: Option<TraceMatrix>,
+    keys: Option<TraceMatrix>,
     /// The state of each recurrent layer, `[1, states · d]`; then what is fed.
     pub(super) states: Vec<TraceMatrix>,
     /// The position of the target, if positions are computed one after the other.
@@ -42,6 +43,7 @@ impl Tracer {
             side: "src",
             len: 0,
             memory: None,
+            keys: None,
             states: Vec::new(),
             position: None,
             bias: None,
@@ -81,10 +83,15 @@ impl Tracer {
 
     /// x·Wᵀ + b, recorded as `name`.
     pub(super) fn map(&mut self, x: &TraceMatrix, map: &Linear<Trained>, name: &str) -> TraceMatrix {
+        self.map_for(x, map, name, "")
+    }
+
+    /// Like [`Tracer::map`]; `purpose` says what the result is for.
+    fn map_for(&mut self, x: &TraceMatrix, map: &Linear<Trained>, name: &str, purpose: &str) -> TraceMatrix {
         let bias = map.bias.as_ref().map(Param::to_vec);
         let (weight, shape) = (&map.weight, map.weight.shape());
         let plus = if bias.is_some() { " + b" } else { "" };
-        let formula = format!("x·Wᵀ{plus}, x {x}, W {} {shape:?}", weight.name());
+        let formula = format!("{purpose}x·Wᵀ{plus}, x {x}, W {} {shape:?}", weight.name());
         self.record(name, &formula, x.times(&weight.to_vec(), bias.as_deref()))
     }
 
@@ -117,8 +124,7 @@ impl Tracer {
         is_causal: bool,
     ) -> TraceMatrix {
         let heads = attention.heads;
-        let [mut queries, mut keys, values] =
-            [&attention.query, &attention.key, &attention.value].map(|map| self.named_map(x, map));
+        let [mut queries, mut keys, values] = self.queries_keys_values(attention, x, x);
         if let Some(rotary) = &relative.rotary {
             let mut turn = |x: &TraceMatrix, heads: usize| {
                 let shape = [x.rows(), x.columns_count()];
@@ -137,6 +143,25 @@ impl Tracer {
         self.attend(&attention.place.name, &operands)
     }
 
+    /// Queries of `x`, and keys and values of `memory`.
+    fn queries_keys_values(
+        &mut self,
+        attention: &Attention<Trained>,
+        x: &TraceMatrix,
+        memory: &TraceMatrix,
+    ) -> [TraceMatrix; 3] {
+        let Attention { query, key, value, .. } = attention;
+        let parts = [
+            (query, x, "Q, what each position looks for: "),
+            (key, memory, "K, by what each position is found: "),
+            (value, memory, "V, what each position passes on: "),
+        ];
+        parts.map(|(map, x, purpose)| {
+            let name = map.weight.name().trim_end_matches(".weight").to_owned();
+            self.map_for(x, map, &name, purpose)
+        })
+    }
+
     fn projected(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>) -> TraceMatrix {
         match &layer.forget {
             Some(forget) => {
@@ -147,9 +172,15 @@ impl Tracer {
         }
     }
 
+    /// The keys of additive attention, which are the same for all positions.
     fn keys(&mut self, scores: &AdditiveScores<Trained>) -> TraceMatrix {
-        let memory = self.memory();
-        self.named_map(&memory, &scores.key)
+        if let Some(keys) = &self.keys {
+            return keys.clone();
+        }
+        let (memory, position) = (self.memory(), self.position.take());
+        let keys = self.named_map(&memory, &scores.key);
+        self.position = position;
+        self.keys.insert(keys).clone()
     }
 
     fn additive_context(&mut self, state: &TraceMatrix, scores: &AdditiveScores<Trained>) -> TraceMatrix {
@@ -349,8 +380,7 @@ impl Decode for Tracer {
 
     fn attend_memory(&mut self, x: &TraceMatrix, attention: &Attention<Trained>) -> TraceMatrix {
         let memory = self.memory();
-        let queries = self.named_map(x, &attention.query);
-        let [keys, values] = [&attention.key, &attention.value].map(|map| self.named_map(&memory, map));
+        let [queries, keys, values] = self.queries_keys_values(attention, x, &memory);
         let operands = AttentionOperands {
             queries: &queries,
             keys: &keys,

@@ -17,7 +17,7 @@ pub fn attention(title: &str, inspection: &Inspection) -> String {
 }
 
 /// JSON for a script element: without `<`, no text can end the element or open a comment.
-fn embedded(data: &impl Serialize) -> String {
+pub(super) fn embedded(data: &impl Serialize) -> String {
     let data = serde_json::to_string(data).unwrap_or_default();
     data.replace('<', "\\u003c")
 }

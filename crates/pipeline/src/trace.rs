@@ -1,0 +1,147 @@
+//! Every operation of a model for one sentence.
+
+use attentive_base::batch::{Batch, Padded};
+use attentive_base::body::Body;
+use attentive_base::error::{Error, Result};
+use attentive_config::Task;
+use attentive_model::trace::{GradientNorms, TraceOptions, TracedOperation};
+
+use super::inspect::{InspectionInput, InspectionTarget};
+use super::{Pipeline, Warning};
+
+/// What to trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceRequest<'a> {
+    /// The translation that the decoder reads; the model's own if there is none.
+    pub target: Option<&'a str>,
+    /// What is computed besides.
+    pub options: TraceOptions,
+    /// The predictions whose loss goes backward.
+    pub backward: Option<LossPosition>,
+}
+
+/// The predictions whose loss goes backward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossPosition {
+    /// All predictions.
+    All,
+    /// The prediction at this position of the decoder's input, counted from 0.
+    At(usize),
+    /// The last prediction.
+    Last,
+}
+
+/// A traced sentence. Tokens are spelled as in the vocabulary.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The tokens that the encoder reads; empty for a model without an encoder.
+    pub src: Vec<String>,
+    /// The tokens that the decoder reads; empty for a model without a decoder.
+    pub tgt: Vec<String>,
+    /// The operations in the order of computation.
+    pub operations: Vec<TracedOperation>,
+    /// The gradients of the loss, if wanted.
+    pub gradients: Option<GradientNorms>,
+    /// Problems with the text.
+    pub warnings: Vec<Warning>,
+}
+
+impl Trace {
+    /// Returns the tokens of the rows of an operation's result: `None` if its rows are no positions.
+    pub fn row_tokens<'a>(&'a self, operation: &TracedOperation) -> Option<&'a [String]> {
+        let name = &operation.name;
+        let is_of_source = reads_source(name) && (name.ends_with(".key") || name.ends_with(".value"));
+        let tokens = match operation.position {
+            _ if is_of_source => &self.src[..],
+            Some(position) => self.tgt.get(position..=position)?,
+            None => self.own_tokens(name),
+        };
+        let shape = &operation.result.shape;
+        (shape[shape.len() - 2] == tokens.len()).then_some(tokens)
+    }
+
+    /// Returns the tokens of the columns of an operation's result: `None` if its columns are features.
+    pub fn column_tokens<'a>(&'a self, operation: &TracedOperation) -> Option<&'a [String]> {
+        let name = &operation.name;
+        let (_, part) = name.rsplit_once('.')?;
+        let tokens = if reads_source(name) { &self.src[..] } else { self.own_tokens(name) };
+        let fits = operation.result.shape.last() == Some(&tokens.len());
+        (fits && matches!(part, "scores" | "bias" | "mask" | "weights")).then_some(tokens)
+    }
+
+    /// The tokens of the stack to which the operation belongs.
+    fn own_tokens(&self, name: &str) -> &[String] {
+        let is_source = name.starts_with("src.") || name.starts_with("encoder.") || self.tgt.is_empty();
+        if is_source { &self.src } else { &self.tgt }
+    }
+}
+
+/// Whether the operation belongs to the attention of a decoder to the source.
+fn reads_source(name: &str) -> bool {
+    name.contains(".cross_attention.") || name.starts_with("decoder.attention.")
+}
+
+impl Pipeline {
+    /// Runs the model on `text`, and returns every operation with its values, under teacher forcing.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a blank sentence, for a target with a model that does not translate, for models
+    /// that read vectors, for gradients of a model that does not predict token after token, and for a
+    /// position that there is not.
+    pub fn trace(&self, text: &str, request: &TraceRequest<'_>) -> Result<Trace> {
+        let target = request.target.map_or(InspectionTarget::Own, InspectionTarget::Text);
+        let InspectionInput { example, warnings } = self.sentence(text, target)?;
+        let Some(example) = example else {
+            return Err(Error::usage("the sentence is blank", "give some text"));
+        };
+        let inputs = example
+            .inputs
+            .as_ref()
+            .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
+        let (model, batch) = (self.model(), Batch::of(inputs));
+        let operations = model.trace(&batch, request.options);
+        let gradients = match request.backward {
+            None => None,
+            Some(position) => Some(self.gradients(&batch, &example.tgt_out, position)?),
+        };
+        let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let reader = match self.config.model.family.task() {
+            Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
+            Task::Generate | Task::Fill => tgt_tokenizer,
+        };
+        Ok(Trace {
+            src: reader.spelled(example.src()),
+            tgt: tgt_tokenizer.spelled(example.tgt_in()),
+            operations,
+            gradients,
+            warnings,
+        })
+    }
+
+    fn gradients(&self, batch: &Batch, targets: &[u32], position: LossPosition) -> Result<GradientNorms> {
+        let task = self.config.model.family.task();
+        if !matches!(task, Task::Translate | Task::Generate) {
+            let problem = "this model does not predict one token after the other";
+            return Err(Error::usage(problem, "leave out the backward pass"));
+        }
+        let position = match position {
+            LossPosition::All => None,
+            LossPosition::Last => targets.len().checked_sub(1),
+            LossPosition::At(position) => Some(position),
+        };
+        if let Some(position) = position.filter(|&position| position >= targets.len()) {
+            let problem =
+                format!("there is no prediction at position {position}: there are {}", targets.len());
+            return Err(Error::usage(problem, "positions are counted from 0"));
+        }
+        // The last token of a stream predicts nothing that is known.
+        let read = |tgt_in: &Padded| Padded::single(&tgt_in.ids[..targets.len().min(tgt_in.ids.len())]);
+        let inputs = match &batch.inputs {
+            Body::Decoder(tgt_in) => Body::Decoder(read(tgt_in)),
+            Body::EncoderDecoder(src, tgt_in) => Body::EncoderDecoder(src.clone(), read(tgt_in)),
+            Body::Encoder(src) => Body::Encoder(src.clone()),
+        };
+        let batch = Batch { tgt_out: Padded::single(targets), ..Batch::of(inputs) };
+        Ok(self.model().gradient_norms(&batch, position))
+    }
+}
