@@ -211,3 +211,70 @@ fn malformed_tables_are_refused() {
         assert!(outcome.stderr.contains(problem), "{table:?}: {outcome:?}");
     }
 }
+
+#[test]
+fn models_and_configurations_are_drawn() {
+    let folder = Folder::new();
+    let corpus = "format = 1\ndata.train = { src = 'a', tgt = 'b' }\n";
+    for (name, keys, expected) in [
+        (
+            "post",
+            "",
+            &["Add the input, layer norm", "Cross-attention", "× 3", "the same matrix as the embedding"][..],
+        ),
+        ("pre", "norm = 'rms'\nnorm_position = 'pre'", &["RMS norm", "Add the input<"]),
+        ("ssru", "decoder_mixing = 'ssru'", &["SSRU in place of self-attention"]),
+        (
+            "gated",
+            "activation = 'silu'\nfeed_forward_gate = true\nn_kv_heads = 1",
+            &["SiLU, gated", "1 of keys and values"],
+        ),
+        ("relative", "positions = 'relative'", &["a learned bias of each distance"]),
+        ("rotary", "positions = 'rotary'", &["rotated by their positions"]),
+        (
+            "bahdanau",
+            "family = 'seq2seq'",
+            &["Attention (Bahdanau)", "LSTM → and LSTM ←", "h, c", "its gates also read c"],
+        ),
+        (
+            "tutorial",
+            "family = 'seq2seq'\ntie_embeddings = 'none'\nrecurrent = { cell = 'gru', attention = 'concat', \
+             input_feeding = 'context', readout = false }",
+            &["reads [y; c of the position before]", "[s; c], side by side", "state"],
+        ),
+    ] {
+        folder.write(&format!("{name}.toml"), format!("{corpus}[model]\n{keys}\n"));
+        let picture = svg(&folder, &format!("plot model {name}.toml"));
+        for text in expected.iter().chain(&["parameters", "<desc>", "Encoder", "Decoder", "Softmax"]) {
+            assert!(picture.contains(text), "{text} in {name}: {picture}");
+        }
+    }
+    let wider = svg(&folder, "plot model post.toml --set model.d_ff=96 --theme dark");
+    assert!(wider.contains("→ 96 →"));
+    folder.write("c.toml", CONFIG);
+    assert_eq!(folder.run("train c.toml").code, Some(0));
+    let model = svg(&folder, "plot model runs/c");
+    assert!(model.contains(">runs/c</text>"));
+    folder.fails(
+        "plot model runs/c --set model.d_ff=96",
+        2,
+        &["`--set` changes a configuration", "config.toml"],
+    );
+    folder.fails("plot model missing.toml", 1, &["missing.toml"]);
+}
+
+#[test]
+fn models_of_every_family_are_drawn() {
+    let folder = Folder::new();
+    let corpus = "data.train = { src = 'a', tgt = 'b' }";
+    for (family, data, title) in [
+        ("decoder_only", "data.train = { text = 'a' }", "Self-attention, masked"),
+        ("encoder_only", "data.train = { text = 'a' }", "Softmax"),
+        ("tagger", corpus, "labels at each position"),
+        ("classifier", corpus, "Mean of all positions"),
+    ] {
+        folder.write("f.toml", format!("format = 1\n{data}\n[model]\nfamily = '{family}'\n"));
+        let picture = svg(&folder, "plot model f.toml");
+        assert!(picture.contains(title), "{family}: {picture}");
+    }
+}

@@ -14,12 +14,15 @@
 //! assert!(svg.starts_with("<svg "));
 //! ```
 //!
+//! A [`Diagram`] is a drawing of a model: columns of boxes with arrows.
+//!
 //! Text remains text, in the viewer's sans-serif font; its width is estimated.
 
 mod area;
 mod axis;
 mod bar_chart;
 mod color;
+mod diagram;
 mod figure;
 mod frame;
 mod heat_map;
@@ -34,6 +37,7 @@ mod ticks;
 pub use axis::Axis;
 pub use bar_chart::BarChart;
 pub use color::Theme;
+pub use diagram::{Diagram, DiagramBox, DiagramColumn, DiagramKind, DiagramLink, DiagramPart};
 pub use figure::{Figure, Panel};
 pub use heat_map::{HeatMap, HeatMapData};
 pub use line_chart::LineChart;

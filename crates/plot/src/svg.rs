@@ -148,6 +148,42 @@ impl Svg {
         ));
     }
 
+    /// Describes the picture for those who do not see it.
+    pub(super) fn description(&mut self, text: &str) {
+        self.line(format_args!("<desc>{}</desc>", Escaped(text)));
+    }
+
+    /// Draws a rectangle with round corners, whose color is only hinted at within.
+    pub(super) fn rounded(&mut self, area: Area, color: &str, opacity: f64) {
+        let Area { x, y, width, height } = area;
+        let color = self.theme.shade(color);
+        self.line(format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{color}\" \
+             fill-opacity=\"{}\" stroke=\"{color}\"/>",
+            SvgNumber(x),
+            SvgNumber(y),
+            SvgNumber(width),
+            SvgNumber(height),
+            SvgNumber(opacity)
+        ));
+    }
+
+    /// Draws a line through `points` with an arrowhead at its end; the last part is horizontal or vertical.
+    pub(super) fn arrow(&mut self, points: &[(f64, f64)], color: &'static str) {
+        const LONG: f64 = 7.0;
+        const WIDE: f64 = 3.5;
+        self.polyline(points, &Stroke::new(color, 1.3));
+        let [.., before, (x, y)] = *points else { return };
+        let (dx, dy) = ((x - before.0).signum(), (y - before.1).signum());
+        let (dx, dy) = if x == before.0 { (0.0, dy) } else { (dx, 0.0) };
+        let back = (x - LONG * dx, y - LONG * dy);
+        let corners =
+            [(x, y), (back.0 + WIDE * dy, back.1 + WIDE * dx), (back.0 - WIDE * dy, back.1 - WIDE * dx)];
+        let [a, b, c] = corners.map(|(x, y)| format!("{},{}", SvgNumber(x), SvgNumber(y)));
+        let color = self.theme.shade(color);
+        self.line(format_args!("<polygon points=\"{a} {b} {c}\" fill=\"{color}\"/>"));
+    }
+
     /// Draws the outline of a rectangle.
     pub(super) fn outline(&mut self, area: Area, color: &str) {
         let Area { x, y, width, height } = area;

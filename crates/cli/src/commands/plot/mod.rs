@@ -3,6 +3,7 @@
 mod bars;
 mod curves;
 mod distances;
+mod model;
 mod positions;
 
 use std::io::{self, IsTerminal};
@@ -19,10 +20,11 @@ use crate::output::OutputWriter;
 const EXAMPLES: &str = "\
 Examples:
   attentive plot curves runs/multi30k --output curves.svg
+  attentive plot model runs/multi30k --output model.svg
   attentive plot positions --output positions.svg
   attentive plot bars speed.tsv --label 'tokens/s' --output speed.svg";
 
-/// Plot learning curves, position encodings and tables of numbers as SVG.
+/// Plot learning curves, models, position encodings and tables of numbers as SVG.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -34,6 +36,7 @@ pub(crate) struct Args {
 enum Picture {
     Curves(curves::Args),
     Positions(positions::Args),
+    Model(model::Args),
     Bars(bars::Args),
 }
 
@@ -52,6 +55,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     match &args.picture {
         Picture::Curves(args) => curves::run(args),
         Picture::Positions(args) => positions::run(args),
+        Picture::Model(args) => model::run(args),
         Picture::Bars(args) => bars::run(args),
     }
 }
@@ -69,10 +73,15 @@ impl OutputArgs {
 
     /// Writes the chart, refusing to overwrite any of the `inputs`.
     fn write<'a>(&self, figure: Figure, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+        self.write_svg(&figure.theme(self.theme).svg(), inputs)
+    }
+
+    /// Writes the picture `svg`, refusing to overwrite any of the `inputs`.
+    fn write_svg<'a>(&self, svg: &str, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         let mut out = OutputWriter::open(self.output.as_deref(), inputs)?;
-        out.line(figure.theme(self.theme).svg())?;
+        out.line(svg)?;
         if let Some(path) = out.finish()? {
-            message::note(format_args!("wrote the chart to `{}`", path.display()));
+            message::note(format_args!("wrote the picture to `{}`", path.display()));
         }
         Ok(())
     }
