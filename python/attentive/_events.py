@@ -62,6 +62,10 @@ class Log:
     """The number of target tokens."""
     tokens_per_second: float
     """The number of target tokens per second."""
+    gradient_norms: dict[str, float] = field(default_factory=dict)
+    """The norm of the gradient of each layer, and of what is beside the layers."""
+    reference_probability: float | None = None
+    """With scheduled sampling: the probability that the decoder read the reference in the last update."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def average(report: dict[str, Any]) -> Average:
 def known(kind: Any) -> Callable[[dict[str, Any]], Any]:
     """Makes an event of the fields of a report that the event has."""
     names = [one.name for one in fields(kind)]
-    return lambda report: kind(**{name: report[name] for name in names})
+    return lambda report: kind(**{name: report[name] for name in names if name in report})
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], Event]] = {

@@ -28,7 +28,7 @@ pub(crate) fn attention(
         let shown = pipeline.show(text, translation.map_or(InspectionTarget::Own, InspectionTarget::Text))?;
         page::check_size(shown.weights(pipeline))?;
         let inspection = shown.inspect(pipeline)?;
-        let page = page::attention(&model.name(), &inspection);
+        let page = page::attention(&model.name(), &inspection, None);
         Ok((
             inspection.src,
             inspection.tgt,

@@ -71,6 +71,25 @@ fn a_transformer_shows_every_attention() {
     assert_eq!(tokens.join(" "), translation.trim_end());
 }
 
+/// The operations that the page shows beside the weights.
+#[test]
+fn the_page_has_scores_masks_gates_and_states() {
+    let parts = |folder: &Folder| -> Vec<String> {
+        explain(folder, &["runs/c", "1 2 3", "--target", "3 2"]);
+        let page = fs::read_to_string(folder.path("explanation.html")).unwrap();
+        let (_, rest) = page.split_once("<script id=\"trace\" type=\"application/json\">").unwrap();
+        let (data, _) = rest.split_once("</script>").unwrap();
+        let data: Value = serde_json::from_str(data).unwrap();
+        let operations = data["operations"].as_array().unwrap().iter();
+        operations.map(|one| one["name"].as_str().unwrap().rsplit('.').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(parts(&trained()), ["scores", "scores", "mask", "scores"]);
+    let recurrent = parts(&trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n"));
+    for part in ["input_gate", "forget_gate", "candidate", "output_gate", "c", "h", "scores"] {
+        assert!(recurrent.iter().any(|found| found == part), "{part} in {recurrent:?}");
+    }
+}
+
 #[test]
 fn recurrent_models_show_their_attention() {
     let folder = trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n");
@@ -96,6 +115,12 @@ fn a_mask_is_one_token() {
     let folder = trained_as("encoder_only", "");
     let data = explain(&folder, &["runs/c", "1 <mask> 3"]);
     assert_eq!(data["src"], json!(["1", "<mask>", "3", "</s>"]));
+    let masks = data["masks"].as_array().unwrap();
+    assert_eq!((masks.len(), &masks[0]["position"]), (1, &json!(1)));
+    let guesses = masks[0]["guesses"].as_array().unwrap();
+    let probabilities: Vec<f64> =
+        guesses.iter().map(|guess| guess["probability"].as_f64().unwrap()).collect();
+    assert!(probabilities.len() == 5 && probabilities.is_sorted_by(|a, b| a >= b), "{probabilities:?}");
 }
 
 #[test]

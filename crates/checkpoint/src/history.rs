@@ -51,6 +51,10 @@ pub enum Metric {
     LearningRate,
     /// The gradient's norm before clipping.
     GradientNorm,
+    /// The gradient's norm for each layer, and for what is beside the layers.
+    GradientNorms,
+    /// The probability with which the decoder reads the reference, in scheduled sampling.
+    ReferenceProbability,
     /// Target tokens trained on per second.
     TokensPerSecond,
 }
@@ -67,6 +71,8 @@ impl Metric {
             Self::ExactMatch => "exact_match",
             Self::LearningRate => "learning_rate",
             Self::GradientNorm => "gradient_norm",
+            Self::GradientNorms => "gradient_norms",
+            Self::ReferenceProbability => "reference_probability",
             Self::TokensPerSecond => "tokens_per_second",
         }
     }
@@ -159,6 +165,22 @@ impl History {
     /// infinite.
     pub fn updates(&self, metric: Metric) -> Vec<(f64, f64)> {
         values(&self.updates, metric)
+    }
+
+    /// Returns the parts of `metric` with the updates that have them, for a metric of several numbers.
+    pub fn parts(&self, metric: Metric) -> Vec<(String, Vec<(f64, f64)>)> {
+        let mut parts: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+        for entry in &self.updates {
+            let Some(Value::Object(values)) = entry.values.get(metric.key()) else { continue };
+            for (name, value) in values {
+                let point = (entry.step as f64, value.as_f64().unwrap_or(f64::NAN));
+                match parts.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, points)) => points.push(point),
+                    None => parts.push((name.clone(), vec![point])),
+                }
+            }
+        }
+        parts
     }
 
     /// Like [`History::updates`], for validations.

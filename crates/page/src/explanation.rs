@@ -2,7 +2,9 @@
 
 use attentive_base::error::{Error, Result};
 use attentive_model::nn::{AttentionMap, AttentionSite};
-use attentive_pipeline::{Alternative, GeneratedToken, Inspection, LabelScore, Predicted, Warning};
+use attentive_pipeline::{
+    Alternative, GeneratedToken, Inspection, LabelScore, MaskGuesses, Predicted, Warning,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -38,7 +40,8 @@ pub fn bytes_of(weights: usize) -> usize {
 ///
 /// An object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read; `written`, for
 /// each position of `tgt` the `token` that follows, its `probability` and its `alternatives`; `tags` and
-/// `labels`, predictions with their `probability`; `maps`, each with `name`, `site` (`encoder_self`,
+/// `labels`, predictions with their `probability`; `masks`, for each masked token its `position` in `src` and
+/// the likeliest tokens, its `guesses`; `maps`, each with `name`, `site` (`encoder_self`,
 /// `decoder_self` or `cross`), `layer`, `rows`, `columns` and `heads`, for each head its weights row by row,
 /// where `units` stands for 1; and `warnings`.
 pub fn explanation<'a>(title: &'a str, inspection: &'a Inspection) -> impl Serialize + use<'a> {
@@ -60,11 +63,13 @@ fn with_weights<'a, W: Serialize>(
     head: impl Fn(&'a [f32]) -> W,
 ) -> Explanation<'a, W> {
     let Inspection { src, tgt, written, predicted, maps, warnings } = inspection;
-    let (tags, labels) = match predicted {
-        Some(Predicted::Tags(tags)) => (scores(tags), Vec::new()),
-        Some(Predicted::Labels(labels)) => (Vec::new(), scores(labels)),
-        None => (Vec::new(), Vec::new()),
-    };
+    let (mut tags, mut labels, mut masks) = (Vec::new(), Vec::new(), Vec::new());
+    match predicted {
+        Some(Predicted::Tags(found)) => tags = scores(found),
+        Some(Predicted::Labels(found)) => labels = scores(found),
+        Some(Predicted::Masks(found)) => masks = found.iter().map(at_mask).collect(),
+        None => {}
+    }
     Explanation {
         title,
         units,
@@ -73,6 +78,7 @@ fn with_weights<'a, W: Serialize>(
         written: written.iter().map(token).collect(),
         tags,
         labels,
+        masks,
         maps: maps.iter().map(|one| map(one, &head)).collect(),
         warnings: warnings.iter().map(Warning::to_string).collect(),
     }
@@ -89,6 +95,7 @@ struct Explanation<'a, W> {
     written: Vec<Value>,
     tags: Vec<Value>,
     labels: Vec<Value>,
+    masks: Vec<Value>,
     maps: Vec<Map<'a, W>>,
     warnings: Vec<String>,
 }
@@ -106,12 +113,16 @@ struct Map<'a, W> {
 
 fn token(written: &GeneratedToken) -> Value {
     let GeneratedToken { token, probability, alternatives } = written;
-    let other = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
-    json!({
-        "token": token,
-        "probability": probability,
-        "alternatives": alternatives.iter().map(other).collect::<Vec<_>>(),
-    })
+    json!({"token": token, "probability": probability, "alternatives": tokens(alternatives)})
+}
+
+fn at_mask(MaskGuesses { position, guesses }: &MaskGuesses) -> Value {
+    json!({"position": position, "guesses": tokens(guesses)})
+}
+
+fn tokens(alternatives: &[Alternative]) -> Vec<Value> {
+    let one = |Alternative { token, probability }: &Alternative| json!({"token": token, "probability": probability});
+    alternatives.iter().map(one).collect()
 }
 
 fn scores(labels: &[LabelScore]) -> Vec<Value> {

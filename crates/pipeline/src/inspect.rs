@@ -5,17 +5,20 @@ use attentive_base::body::Body;
 use attentive_base::error::{Error, Result};
 use attentive_config::{StackKind, Task, Units};
 use attentive_data::Example;
+use attentive_decode::{NextToken, likeliest};
 use attentive_model::nn::{AttentionMap, AttentionWatch, Pass};
-use attentive_tape::Value;
+use attentive_tape::{self as tape, Value};
 use attentive_text::Tokenizer;
 
 use super::classify::{LabelScore, likeliest_labels};
-use super::generated_token::{GeneratedToken, generated_tokens};
+use super::generated_token::{Alternative, GeneratedToken, generated_tokens};
 use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, TranslateOptions, Warning};
 
 /// The number of labels shown for a text.
 const LABELS: usize = 3;
+/// The number of tokens shown at a mask.
+const GUESSES: usize = 5;
 
 /// The attention and predictions of a model for one sentence. Tokens are spelled as in the vocabulary.
 #[derive(Clone, Debug)]
@@ -42,6 +45,17 @@ pub enum Predicted {
     Tags(Vec<LabelScore>),
     /// The most likely labels of the text, at most three, most likely first.
     Labels(Vec<LabelScore>),
+    /// The most likely tokens at each masked position of [`Inspection::src`].
+    Masks(Vec<MaskGuesses>),
+}
+
+/// The most likely tokens at a mask, most likely first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaskGuesses {
+    /// The position of the mask.
+    pub position: usize,
+    /// The tokens.
+    pub guesses: Vec<Alternative>,
 }
 
 /// The target of a sentence to inspect.
@@ -57,7 +71,7 @@ pub enum InspectionTarget<'a> {
 }
 
 /// A sentence prepared for an inspection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct InspectionInput {
     /// `None` for a blank sentence.
     pub(super) example: Option<Example>,
@@ -212,6 +226,23 @@ impl Pipeline {
         Ok(InspectionInput::new(read(ids), [("text", warnings)]))
     }
 
+    /// The likeliest tokens at each mask among the tokens `read`, of which `logits` has a row each.
+    fn at_masks(&self, read: &[TokenId], logits: &Value) -> Result<Vec<MaskGuesses>> {
+        let (mask, tokenizer) = (self.mask()?, self.tokenizers.tgt());
+        let positions = read.iter().enumerate().filter(|(_, id)| **id == mask).map(|(position, _)| position);
+        let positions: Vec<usize> = positions.collect();
+        let never: Vec<TokenId> = tokenizer.special().ids().collect();
+        let rows = likeliest(tape::select_rows(logits.clone(), &positions), GUESSES, &never);
+        let guess = |next: NextToken| Alternative {
+            token: tokenizer.token(next.token).unwrap_or_default(),
+            probability: next.log_prob.exp(),
+        };
+        let each = positions.into_iter().zip(rows);
+        let each = each
+            .map(|(position, row)| MaskGuesses { position, guesses: row.into_iter().map(guess).collect() });
+        Ok(each.collect())
+    }
+
     /// The tokens that the model never generates.
     fn never_written(&self) -> Result<Vec<TokenId>> {
         Ok(match self.config.model.family.task() {
@@ -234,7 +265,10 @@ impl Pipeline {
         let logits = self.model().forward(&batch, &Pass::inference().watched(&watch));
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let task = self.config.model.family.task();
-        let predicted = predicted(task, &logits, tgt_tokenizer)?;
+        let predicted = match task {
+            Task::Fill => Some(Predicted::Masks(self.at_masks(example.src(), &logits)?)),
+            _ => predicted(task, &logits, tgt_tokenizer)?,
+        };
         let written = match batch.tgt_in() {
             None => Vec::new(),
             Some(_) => {

@@ -45,7 +45,7 @@ pub use generated_token::{Alternative, GeneratedToken};
 pub use glossary::{
     Codes, Entries, Format as GlossaryFormat, Glossary, GlossaryEntry, GlossedText, Unplaced,
 };
-pub use inspect::{Inspection, InspectionInput, InspectionTarget, Predicted};
+pub use inspect::{Inspection, InspectionInput, InspectionTarget, MaskGuesses, Predicted};
 pub use prompt::Prompt;
 pub use request::{Prefix, Request, SentencePosition, TranslationConstraints};
 pub use rescore::Rescored;

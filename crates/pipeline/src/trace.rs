@@ -76,6 +76,16 @@ impl Trace {
     }
 }
 
+impl InspectionInput {
+    /// Returns every operation of the model for the sentence.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::trace`].
+    pub fn trace(self, pipeline: &Pipeline) -> Result<Trace> {
+        pipeline.trace_of(self, &TraceRequest::default())
+    }
+}
+
 /// Whether the operation belongs to the attention of a decoder to the source.
 fn reads_source(name: &str) -> bool {
     name.contains(".cross_attention.") || name.starts_with("decoder.attention.")
@@ -90,7 +100,11 @@ impl Pipeline {
     /// position that there is not.
     pub fn trace(&self, text: &str, request: &TraceRequest<'_>) -> Result<Trace> {
         let target = request.target.map_or(InspectionTarget::Own, InspectionTarget::Text);
-        let InspectionInput { example, warnings } = self.sentence(text, target)?;
+        self.trace_of(self.sentence(text, target)?, request)
+    }
+
+    fn trace_of(&self, input: InspectionInput, request: &TraceRequest<'_>) -> Result<Trace> {
+        let InspectionInput { example, warnings } = input;
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };

@@ -16,6 +16,7 @@ use attentive_processes::Processes;
 use attentive_tape::{Buffer, Float, Param, ParamId};
 
 use super::exchange::Exchange;
+use super::gradient_groups::GradientGroups;
 use super::scheduled_sampling::ScheduledSampling;
 use super::{Optimizer, UpdateScale};
 
@@ -32,6 +33,7 @@ pub struct Learner {
     precision: Float,
     /// The verdict on the last update, on devices that compute later.
     pub(super) verdict: Option<Arc<Buffer>>,
+    groups: GradientGroups,
     /// The index of each of the architecture's parameters among the trained ones, without the frozen ones.
     places: Vec<usize>,
 }
@@ -61,6 +63,7 @@ impl Learner {
             optimizer,
             exchange,
             places: places(&model),
+            groups: GradientGroups::new(&model),
             model,
             seed: config.seed,
             label_smoothing: config.train.label_smoothing,
@@ -136,6 +139,17 @@ impl Learner {
     /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.
     pub(super) fn mixed<'a>(&self, batch: &'a Batch, number: u64) -> Cow<'a, Batch> {
         self.sampling.mix(batch, number, &self.model)
+    }
+
+    /// The probability with which the decoder reads the reference in update number `step`; `None` without
+    /// scheduled sampling.
+    pub(super) fn reference_probability(&self, step: u64) -> Option<f64> {
+        self.sampling.reference_probability_in(step)
+    }
+
+    /// The groups of parameters whose gradients are measured together.
+    pub(super) fn groups(&self) -> &GradientGroups {
+        &self.groups
     }
 
     /// The Euclidean norm of the gradient, given the sums of squares of all chunks of each parameter's

@@ -9,6 +9,7 @@ mod directory;
 mod duplicates;
 mod exchange;
 mod frozen;
+mod gradient_groups;
 mod lazy_table;
 mod learner;
 mod material;

@@ -131,7 +131,7 @@ impl Subject<'_> {
         profile.updates += 1;
         profile.tgt_tokens += update.sums.n_tokens;
         let totals = UpdateTotals::of(&update, begin.elapsed());
-        let report = StepReport::new(step, epoch, learning_rate, &totals);
+        let report = StepReport::new(step, epoch, learning_rate, &totals, &self.learner);
         self.observer.on(&Event::Step { report: &report, logged: None });
         match self.interrupt.requested() {
             Some(signal) => Err(Error::Interrupted { signal, saved: "a profile saves nothing".into() }),

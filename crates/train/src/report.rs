@@ -5,8 +5,9 @@ use std::path::Path;
 use attentive_checkpoint::MatmulBackend;
 use attentive_data::Progress;
 use attentive_metrics::{Score, perplexity};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::Learner;
 use super::update_totals::UpdateTotals;
 
 /// Observes a training run.
@@ -106,7 +107,7 @@ pub struct StartReport {
 }
 
 /// A report on one or more updates. Losses and the accuracy are averages over all of their tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepReport {
     /// The number of the last update, counted from 1.
     pub step: u64,
@@ -125,6 +126,13 @@ pub struct StepReport {
     pub learning_rate: f64,
     /// The global norm of the gradient before clipping, averaged over the updates.
     pub gradient_norm: f64,
+    /// The same for the parameters of each layer, and of what is beside the layers.
+    #[serde(serialize_with = "as_object")]
+    pub gradient_norms: Vec<(String, f64)>,
+    /// The probability ε with which the decoder read the reference in the last update; `None` without
+    /// scheduled sampling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_probability: Option<f64>,
     /// The number of real target tokens in these updates.
     pub tgt_tokens: u64,
     /// The number of real target tokens per second, without validations and checkpoints.
@@ -132,9 +140,17 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// Creates the report on the updates of `totals`, the last of which was update `step`.
-    pub(super) fn new(step: u64, epoch: u64, learning_rate: f64, totals: &UpdateTotals) -> Self {
+    /// Creates the report on the updates of `totals` by `learner`, the last of which was update `step`.
+    pub(super) fn new(
+        step: u64,
+        epoch: u64,
+        learning_rate: f64,
+        totals: &UpdateTotals,
+        learner: &Learner,
+    ) -> Self {
         let per_token = |sum: f64| sum / totals.n_tokens.max(1) as f64;
+        let per_update = |sum: f64| sum / totals.updates.max(1) as f64;
+        let groups = learner.groups().names().iter().zip(&totals.group_norms);
         Self {
             step,
             epoch,
@@ -144,7 +160,9 @@ impl StepReport {
             perplexity: perplexity(totals.nll, totals.n_tokens),
             accuracy: per_token(totals.n_correct as f64),
             learning_rate,
-            gradient_norm: totals.gradient_norms / totals.updates.max(1) as f64,
+            gradient_norm: per_update(totals.gradient_norms),
+            gradient_norms: groups.map(|(name, &sum)| (name.clone(), per_update(sum))).collect(),
+            reference_probability: learner.reference_probability(step),
             tgt_tokens: totals.n_tokens,
             tokens_per_second: totals.timed_tokens as f64 / totals.time.as_secs_f64(),
         }
@@ -154,6 +172,10 @@ impl StepReport {
     pub fn seconds(&self) -> f64 {
         self.tgt_tokens as f64 / self.tokens_per_second
     }
+}
+
+fn as_object<S: Serializer>(pairs: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -52,7 +52,9 @@ impl EventFile {
 
     /// Appends updates.
     pub(super) fn step(&mut self, report: &StepReport) -> Result<()> {
-        let values = [
+        let of_group = |(name, norm): &(String, f64)| (format!("train/gradient_norm/{name}"), *norm);
+        let groups: Vec<(String, f64)> = report.gradient_norms.iter().map(of_group).collect();
+        let mut values = vec![
             ("train/loss", report.loss),
             ("train/nll", report.nll),
             ("train/perplexity", report.perplexity),
@@ -61,6 +63,8 @@ impl EventFile {
             ("train/gradient_norm", report.gradient_norm),
             ("train/tokens_per_second", report.tokens_per_second),
         ];
+        values.extend(report.reference_probability.map(|share| ("train/reference_probability", share)));
+        values.extend(groups.iter().map(|(name, norm)| (name.as_str(), *norm)));
         self.write(report.step, &What::Scalars(&values))
     }
 

@@ -42,12 +42,14 @@ impl UpdateObserver for NoUpdateObserver {
 }
 
 /// The result of an update.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     /// The loss sums over all tokens of the update.
     pub sums: LossSums,
     /// The norm of the average gradient per token, before clipping.
     pub gradient_norm: f64,
+    /// The same for each layer, and for what is beside the layers.
+    pub group_norms: Vec<f64>,
 }
 
 /// An update whose result may not be known yet: a GPU computes it later.
@@ -110,7 +112,7 @@ impl Learner {
         let started = self.start(step, learning_rate, batches, observer)?;
         observer.phase(UpdatePhase::Optimizer, || {
             let FinishedUpdates { updates, damage } = self.finish(&[(&started, batches)]);
-            damage.map_or_else(|| Ok(updates[0]), Err)
+            damage.map_or_else(|| Ok(updates[0].clone()), Err)
         })
     }
 
@@ -166,7 +168,7 @@ impl Learner {
     /// The result of an update, given the elements of its buffers; `None` if it is damaged.
     fn result(&self, started: &Started, values: &mut impl Iterator<Item = Vec<f32>>) -> Option<Update> {
         let losses = match &started.outcome {
-            Outcome::Known(update) => return Some(*update),
+            Outcome::Known(update) => return Some(update.clone()),
             Outcome::Later { losses, .. } => losses,
         };
         let each: Vec<LossSums> = losses.iter().map(|losses| losses.finished(values)).collect();
@@ -180,7 +182,14 @@ impl Learner {
         };
         let squares: Vec<Vec<f64>> = self.model().trained().map(of).collect();
         let is_damaged = verdict::is_damaged(&verdict) || !sums.loss.is_finite();
-        (!is_damaged).then(|| Update { sums, gradient_norm: self.norm(&squares) / n_tokens(sums.n_tokens) })
+        (!is_damaged).then(|| self.update(sums, &squares))
+    }
+
+    /// The result of an update with these losses and sums of squares of the gradient.
+    fn update(&self, sums: LossSums, squares: &[Vec<f64>]) -> Update {
+        let per_token = |norm: f64| norm / n_tokens(sums.n_tokens);
+        let group_norms = self.groups().norms(squares).into_iter().map(per_token).collect();
+        Update { sums, gradient_norm: per_token(self.norm(squares)), group_norms }
     }
 
     /// The damage of an update, which is computed again to find it.
@@ -254,7 +263,8 @@ impl Learner {
         let squares = current().all_sums_of_squares(&Vec::from_iter(gradients));
         let squares = self.exchange.squares(squares);
         let n_tokens = n_tokens(sums.n_tokens);
-        let gradient_norm = self.norm(&squares) / n_tokens;
+        let update = self.update(sums, &squares);
+        let gradient_norm = update.gradient_norm;
         if !gradient_norm.is_finite() {
             return Err(self.damaged_gradient(step, sums, gradients, batches));
         }
@@ -276,7 +286,7 @@ impl Learner {
         };
         let scale = UpdateScale { step, learning_rate, gradient_scale: clipping / n_tokens };
         self.change(gradients, scale, verdict.as_ref());
-        Ok(Update { sums, gradient_norm })
+        Ok(update)
     }
 
     /// Lets the device clip and update.

@@ -9,7 +9,7 @@ use super::Update;
 
 /// Sums over successive updates. The sums since the last log entry are part of a checkpoint, so that a
 /// resumed run logs the same numbers; times are not, since they depend on the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct UpdateTotals {
     pub updates: u64,
     /// The sum of the label-smoothed losses of the target tokens.
@@ -22,6 +22,9 @@ pub(super) struct UpdateTotals {
     pub n_tokens: u64,
     /// The sum of the norms of the gradients.
     pub gradient_norms: f64,
+    /// The sum of the norms of the gradients of each group.
+    #[serde(default)]
+    pub group_norms: Vec<f64>,
     /// The number of target tokens of the updates that were timed.
     #[serde(skip)]
     pub timed_tokens: u64,
@@ -40,6 +43,8 @@ impl UpdateTotals {
         self.n_correct += n_correct as u64;
         self.n_tokens += n_tokens as u64;
         self.gradient_norms += update.gradient_norm;
+        self.group_norms.resize(update.group_norms.len(), 0.0);
+        self.group_norms.iter_mut().zip(&update.group_norms).for_each(|(sum, norm)| *sum += norm);
         self.timed_tokens += n_tokens as u64;
         self.time += time;
     }

@@ -20,6 +20,8 @@ Examples:
   attentive explain runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
 /// Write an HTML page that shows the attention of every layer and head, and what the model predicts.
+///
+/// It also shows scores before the softmax, masks, and the gates and states of recurrent cells.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -47,6 +49,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if !args.json {
         page::check_size(shown.weights(&pipeline))?;
     }
+    let trace = if args.json { None } else { Some(shown.clone().trace(&pipeline)?) };
     let inspection = shown.inspect(&pipeline)?;
     message::warnings(&inspection.warnings);
     let title = dir.display().to_string();
@@ -57,9 +60,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     if inspection.maps.is_empty() {
-        message::note("this model has no attention: the page shows only probabilities");
+        message::note("this model has no attention: the page shows probabilities, gates and states");
     }
-    let page = page::attention(&title, &inspection);
+    let page = page::attention(&title, &inspection, trace.as_ref());
     let path = args.output.as_deref().unwrap_or(Path::new("explanation.html"));
     let mut out = OutputWriter::open(Some(path), [args.model.given(), &dir])?;
     out.line(page.trim_end())?;

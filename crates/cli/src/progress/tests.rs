@@ -41,6 +41,8 @@ fn update(step: u64) -> StepReport {
         accuracy: 0.5,
         learning_rate: 3e-4,
         gradient_norm: 1.0,
+        gradient_norms: Vec::new(),
+        reference_probability: None,
         tgt_tokens: 4000,
         tokens_per_second: 2000.0,
     }

@@ -1,18 +1,27 @@
 //! The page that visualizes attention.
 
-use attentive_pipeline::Inspection;
+use attentive_pipeline::{Inspection, Trace};
 use serde::Serialize;
 
+use super::trace::{inner, rounded_values};
 use super::{explanation, shared};
 
 /// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in
-/// which each token shows what it attends to. `title` names the model.
-pub fn attention(title: &str, inspection: &Inspection) -> String {
+/// which each token shows what it attends to; of a `trace` of the same sentence, it also has the scores before
+/// the softmax, the masks, and the gates and states of recurrent cells. `title` names the model.
+pub fn attention(title: &str, inspection: &Inspection, trace: Option<&Trace>) -> String {
+    let operations = inner(trace).map(|inner| rounded_values(title, &inner));
     format!(
         include_str!("page.html"),
-        style = concat!(shared::style!(), include_str!("page.css")),
-        script = concat!(shared::script!(), include_str!("start.js")),
+        style = concat!(shared::style!(), include_str!("../trace/tree.css"), include_str!("page.css")),
+        script = concat!(
+            shared::script!(),
+            include_str!("../trace/values.js"),
+            include_str!("../trace/tree.js"),
+            include_str!("start.js")
+        ),
         data = embedded(&explanation(title, inspection)),
+        trace = embedded(&operations),
     )
 }
 
@@ -66,9 +75,9 @@ mod tests {
 
     #[test]
     fn no_text_can_escape_the_data() {
-        let page = attention(EVIL, &inspection());
+        let page = attention(EVIL, &inspection(), None);
         assert!(!page.contains("alert(1)</script>"));
-        assert_eq!(page.matches("</script>").count(), 2);
+        assert_eq!(page.matches("</script>").count(), 3);
         let data = read_back(&page);
         for text in [
             &data["title"],
@@ -85,7 +94,7 @@ mod tests {
 
     #[test]
     fn weights_are_thousandths_head_by_head() {
-        let map = &read_back(&attention("m", &inspection()))["maps"][0];
+        let map = &read_back(&attention("m", &inspection(), None))["maps"][0];
         assert_eq!(map["heads"], json!([[1000, 0, 334, 666], [500, 500, 250, 750]]));
         assert_eq!((&map["rows"], &map["columns"]), (&json!(2), &json!(2)));
         assert_eq!(map["site"], "cross");
@@ -93,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_page_loads_no_other_resources() {
-        let page = attention("m", &inspection());
+        let page = attention("m", &inspection(), None);
         for word in ["http:", "https:", "src=", "href=", "@import", "url(", "fetch("] {
             assert!(!page.contains(word), "{word}");
         }
@@ -103,6 +112,6 @@ mod tests {
     fn a_model_without_attention_has_a_page() {
         let mut inspection = inspection();
         inspection.maps.clear();
-        assert_eq!(read_back(&attention("m", &inspection))["maps"], json!([]));
+        assert_eq!(read_back(&attention("m", &inspection, None))["maps"], json!([]));
     }
 }

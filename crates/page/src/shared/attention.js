@@ -1,7 +1,8 @@
 // The attention of a model for one sentence: the current view, and its controls. A view is
 // `{ data, sites, state, matrix, picture, layout, wraps, upright, parts }`.
 
-const MEAN = -1; // Used as a head number for the mean of all heads.
+const MEAN = -1; // Used as a head number for the mean of all heads,
+const COLORED = -2; // and for all heads, each in its color.
 const ORDER = ["cross", "decoder_self", "encoder_self"];
 
 // A view of `data`, the JSON of an explanation, which has maps. Put `parts.root` on the page, then call `showView`.
@@ -89,13 +90,15 @@ function sitesOf({ src, tgt, written, tags }) {
 const mapsOf = (view, site) => view.data.maps.filter((map) => map.site === site);
 const chosenMap = (view) => mapsOf(view, view.state.site)[view.state.layer];
 const chosenSite = (view) => view.sites[view.state.site];
-const headName = (head) => (head === MEAN ? "average of the heads" : `head ${head + 1}`);
+const headName = (head) => ({ [MEAN]: "average of the heads", [COLORED]: "all heads, in colors" })[head] ?? `head ${head + 1}`;
+// Whether the mask of a decoder hides the token of a column from that of a row.
+const isHidden = ({ state }, row, column) => state.site === "decoder_self" && column > row;
 const weight = ({ matrix }, row, column) => matrix.weights[row * matrix.columns + column];
 const top = (view, of) => (view.parts.scale.value === "largest" ? of.most || 1 : 1);
 
 function weightsOf(view, map, head) {
   const weights = new Float32Array(map.rows * map.columns);
-  const heads = head === MEAN ? map.heads : [map.heads[head]];
+  const heads = head < 0 ? map.heads : [map.heads[head]];
   for (const numbers of heads) {
     numbers.forEach((number, i) => (weights[i] += number / view.data.units / heads.length));
   }
@@ -107,18 +110,32 @@ function fillControls(view) {
   const { parts, state, sites } = view;
   const present = Object.keys(sites).filter((site) => mapsOf(view, site).length);
   fillSelect(parts.site, present.map((site) => [site, sites[site].name]), state.site);
-  fillSelect(parts.layer, mapsOf(view, state.site).map((_, layer) => [layer, `${layer + 1}`]), state.layer);
+  const layers = mapsOf(view, state.site).map((_, layer) => [layer, `${layer + 1}`]);
+  fillSelect(parts.layer, layers, state.layer);
   const heads = chosenMap(view).heads.map((_, head) => [head, `${head + 1}`]);
-  fillSelect(parts.head, [...(heads.length > 1 ? [[MEAN, "average"]] : []), ...heads], state.head);
+  const together = [[MEAN, "average"], [COLORED, "all, in colors"]];
+  fillSelect(parts.head, [...(heads.length > 1 ? together : []), ...heads], state.head);
+  parts.layer.closest("label").hidden = layers.length < 2;
+  parts.head.closest("label").hidden = heads.length < 2;
+}
+
+// The chosen map in words; layers and heads only where there are several.
+function chosenName(view) {
+  const { site, layer, head } = view.state;
+  const layers = mapsOf(view, site).length > 1 ? [`layer ${layer + 1}`] : [];
+  const heads = chosenMap(view).heads.length > 1 ? [headName(head)] : [];
+  return [chosenSite(view).name, ...layers, ...heads].join(", ");
 }
 
 // Draws everything that depends on the layer and the head.
 function choose(view) {
   const { parts, state } = view;
   view.matrix = weightsOf(view, chosenMap(view), state.head);
-  view.picture = draw(view.matrix, top(view, view.matrix));
-  parts.mapTitle.textContent = `${chosenSite(view).name}, layer ${state.layer + 1}, ${headName(state.head)}`;
   const most = top(view, view.matrix);
+  view.picture = state.head === COLORED ? drawColored(view) : draw(view.matrix, most);
+  parts.mapTitle.textContent = chosenName(view);
+  parts.masked.hidden = state.site !== "decoder_self";
+  showHues(view);
   parts.most.textContent = most.toFixed(most < 1 ? 2 : 0);
   for (const button of parts.all.querySelectorAll("button")) {
     const { layer, head } = button.dataset;

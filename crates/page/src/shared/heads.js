@@ -29,10 +29,12 @@ function mostTelling(view, site) {
 }
 
 function buildAll(view) {
-  const layers = mapsOf(view, view.state.site).map((map, layer) => {
+  const maps = mapsOf(view, view.state.site);
+  const layers = maps.map((map, layer) => {
     const heads = map.heads.map((_, head) => small(view, map, layer, head));
     const mean = heads.length > 1 ? [small(view, map, layer, MEAN)] : [];
-    return make("div", { class: "layer" }, make("span", {}, `layer ${layer + 1}`), ...heads, ...mean);
+    const name = maps.length > 1 ? [make("span", {}, `layer ${layer + 1}`)] : [];
+    return make("div", { class: "layer" }, ...name, ...heads, ...mean);
   });
   view.parts.all.replaceChildren(...layers);
   view.parts.every.hidden = view.parts.all.querySelectorAll("button").length < 2;
@@ -55,6 +57,28 @@ function small(view, map, layer, head) {
   return button;
 }
 
+// The weights of each head of the chosen map, by themselves.
+function headsOf(view) {
+  const map = chosenMap(view);
+  return map.heads.map((_, head) => weightsOf(view, map, head));
+}
+
+// The picture of all heads, each in its color.
+function drawColored(view) {
+  const all = headsOf(view);
+  const most = Math.max(...all.map((of) => top(view, of)));
+  const { rows, columns } = view.matrix;
+  return drawMixed({ rows, columns, heads: all.map(({ weights }) => weights) }, most);
+}
+
+// Says which color is which head, where they are drawn in colors.
+function showHues(view) {
+  const { hues } = view.parts;
+  hues.hidden = view.state.head !== COLORED;
+  const sample = (head) => make("span", { class: "hue", style: `--hue: rgb(${hue(head)})` }, headName(head));
+  hues.replaceChildren(...(hues.hidden ? [] : chosenMap(view).heads.map((_, head) => sample(head))));
+}
+
 const bold = (token) => make("b", {}, visible(token));
 
 function readOut(view) {
@@ -67,7 +91,9 @@ function readOut(view) {
     return order.flatMap((at, place) => [place ? ", " : " ", bold(labels[at].token), ` ${of(at).toFixed(3)}`]);
   };
   let words = ["Point at a token or a cell to see its weights."];
-  if (row !== null && column !== null) {
+  if (row !== null && column !== null && isHidden(view, row, column)) {
+    words = ["The mask hides ", bold(site.columns[column].token), " from ", bold(site.rows[row].token), ", which sees only itself and what comes before"];
+  } else if (row !== null && column !== null) {
     words = [bold(site.rows[row].token), " attends to ", bold(site.columns[column].token), ` with weight ${weight(view, row, column).toFixed(3)}`];
   } else if (row !== null) {
     words = [bold(site.rows[row].token), " attends most to", ...largest(matrix.columns, (at) => weight(view, row, at), site.columns)];

@@ -58,10 +58,32 @@ function drawMap(view) {
       context.fillRect(left, above + row * cell - 1, across, 1);
     }
   }
+  drawHidden(view, context);
   context.strokeStyle = style("--line");
   context.strokeRect(left - 0.5, above - 0.5, across + 1, down + 1);
   drawLabels(view, context);
   drawMark(view, context);
+}
+
+// Stripes the cells that the mask hides.
+function drawHidden(view, context) {
+  const { left, above, cell } = view.layout;
+  context.strokeStyle = style("--line");
+  context.lineWidth = 1;
+  for (let row = 0; row < view.matrix.rows; row++) {
+    for (let column = 0; column < view.matrix.columns; column++) {
+      if (isHidden(view, row, column)) {
+        const [x, y, size] = [left + column * cell, above + row * cell, cell - 1];
+        context.beginPath();
+        for (const part of cell >= 20 ? [0.5, 1, 1.5] : [1]) {
+          const [from, to] = [Math.max(0, part - 1), Math.min(1, part)];
+          context.moveTo(x + from * size, y + to * size);
+          context.lineTo(x + to * size, y + from * size);
+        }
+        context.stroke();
+      }
+    }
+  }
 }
 
 function drawLabels({ state, sites, layout }, context) {

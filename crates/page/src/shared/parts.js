@@ -37,10 +37,12 @@ function mapParts() {
   const mapTitle = make("h3", { id: unique("map") });
   const map = make("canvas", { tabIndex: 0, role: "application", "aria-labelledby": mapTitle.id });
   const hint = make("p", { class: "quiet" }, "Each row is an attending token, each column an attended one. Point at a cell, or move with the arrow keys.");
+  const masked = make("p", { class: "quiet" }, "Striped cells are hidden by the mask: a token sees only itself and the tokens before it.");
+  const hues = make("p", { class: "hues" });
   const mapFrame = make("div", { class: "map-frame" }, map);
-  const mapSection = make("section", { "aria-labelledby": mapTitle.id }, mapTitle, hint, mapFrame);
+  const mapSection = make("section", { "aria-labelledby": mapTitle.id }, mapTitle, hint, masked, hues, mapFrame);
   const allTitle = make("h3", { id: unique("heads") }, "All heads");
   const all = make("div", { class: "all" });
   const every = make("section", { "aria-labelledby": allTitle.id }, allTitle, make("p", { class: "quiet" }, ALL_HINT), all);
-  return { mapTitle, map, mapFrame, mapSection, all, every };
+  return { mapTitle, map, masked, hues, mapFrame, mapSection, all, every };
 }

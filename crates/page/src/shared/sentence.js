@@ -54,12 +54,17 @@ function drawLines(view) {
     parts.lines.replaceChildren();
     return;
   }
-  for (let row = 0; row < matrix.rows; row++) {
-    for (let column = 0; column < matrix.columns; column++) {
-      const share = weight(view, row, column) / (matrix.most || 1);
-      const wanted = (!few || row === state.row) && (!many || column === state.column);
-      if (wanted && share >= FAINTEST && from[row] && to[column]) {
-        paths.push(line(parts.lines, curve(from[row], to[column], upright), share));
+  const colored = state.head === COLORED;
+  for (const [head, { weights, most }] of (colored ? headsOf(view) : [matrix]).entries()) {
+    for (let row = 0; row < matrix.rows; row++) {
+      for (let column = 0; column < matrix.columns; column++) {
+        const share = weights[row * matrix.columns + column] / (most || 1);
+        const wanted = (!few || row === state.row) && (!many || column === state.column);
+        if (wanted && share >= FAINTEST && from[row] && to[column]) {
+          const path = line(parts.lines, curve(from[row], to[column], upright), share);
+          path.style.stroke = colored ? `rgb(${hue(head)})` : "";
+          paths.push(path);
+        }
       }
     }
   }

@@ -20,7 +20,7 @@ const DIGITS: i32 = 4;
 /// # Errors
 /// [`Error::Usage`] if there are more values than a page can show.
 pub fn trace(title: &str, trace: &Trace) -> Result<String> {
-    let values: usize = trace.operations.iter().map(|one| one.result.values.len()).sum();
+    let values = n_values(trace);
     if values > MAX_VALUES {
         return Err(Error::usage(
             format!("{values} values are more than a page can show"),
@@ -29,17 +29,37 @@ pub fn trace(title: &str, trace: &Trace) -> Result<String> {
     }
     Ok(format!(
         include_str!("page.html"),
-        style = concat!(include_str!("../shared/theme.css"), include_str!("page.css")),
+        style =
+            concat!(include_str!("../shared/theme.css"), include_str!("tree.css"), include_str!("page.css")),
         script = concat!(
             include_str!("../shared/dom.js"),
             include_str!("../shared/colors.js"),
             include_str!("values.js"),
+            include_str!("tree.js"),
             include_str!("start.js")
         ),
-        data = embedded(&with_values(title, trace, |values| json!(
-            values.iter().map(|&x| rounded(x)).collect::<Vec<_>>()
-        ))),
+        data = embedded(&rounded_values(title, trace)),
     ))
+}
+
+/// The data of a page.
+pub(super) fn rounded_values(title: &str, trace: &Trace) -> Value {
+    with_values(title, trace, |values| json!(values.iter().map(|&x| rounded(x)).collect::<Vec<_>>()))
+}
+
+fn n_values(trace: &Trace) -> usize {
+    trace.operations.iter().map(|one| one.result.values.len()).sum()
+}
+
+/// What an explanation shows of a trace: scores before the softmax, masks, gates and states; nothing if they
+/// are too many.
+pub(super) fn inner(trace: Option<&Trace>) -> Option<Trace> {
+    let mut inner = trace.cloned()?;
+    inner.operations.retain(|one| {
+        let part = one.name.rsplit('.').next().unwrap_or_default();
+        matches!(part, "scores" | "mask" | "bias" | "candidate" | "c" | "h") || part.ends_with("_gate")
+    });
+    (!inner.operations.is_empty() && n_values(&inner) <= MAX_VALUES).then_some(inner)
 }
 
 /// `trace` as JSON: an object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read;

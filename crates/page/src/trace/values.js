@@ -2,7 +2,7 @@
 
 const LABEL_FONT = "12px system-ui, sans-serif";
 const WIDEST_LABEL = 130;
-const [LEAST_CELL, LARGEST_CELL, READABLE_CELL] = [3, 46, 34]; // Pixels.
+const [LEAST_CELL, WIDEST_CELL, READABLE_CELL] = [3, 46, 34]; // Pixels.
 
 const short = (x, digits = 3) => {
   const size = Math.abs(x);
@@ -50,7 +50,7 @@ function heatMap(matrix, rowTokens, columnTokens, most, room, shown) {
   context.font = LABEL_FONT;
   const widest = (tokens) => Math.min(WIDEST_LABEL, Math.max(0, ...(tokens ?? []).map((token) => context.measureText(token).width)));
   const left = rowTokens ? widest(rowTokens) + 8 : 0;
-  const cell = Math.max(LEAST_CELL, Math.min(LARGEST_CELL, Math.floor((room - left) / matrix.columns)));
+  const cell = Math.max(LEAST_CELL, Math.min(WIDEST_CELL, Math.floor((room - left) / matrix.columns)));
   const high = Math.max(cell, rowTokens ? 16 : LEAST_CELL);
   const above = columnTokens ? widest(columnTokens) + 8 : 0;
   const [width, height] = [left + cell * matrix.columns, above + high * matrix.rows];

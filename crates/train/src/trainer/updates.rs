@@ -67,7 +67,7 @@ impl Trainer<'_> {
         let spent: Duration = started.iter().map(|update| update.time).sum();
         let rate = (spent + start.elapsed()).as_secs_f64() / n_tokens(&updates);
         for (started, update) in started.iter().zip(&updates) {
-            let time = Duration::from_secs_f64(rate * n_tokens(&[*update]));
+            let time = Duration::from_secs_f64(rate * n_tokens(std::slice::from_ref(update)));
             self.report(started, update, time)?;
         }
         damage.map_or(Ok(()), |damage| Err(self.damaged(*damage)))
@@ -77,7 +77,8 @@ impl Trainer<'_> {
     fn report(&mut self, started: &StartedUpdate, update: &Update, time: Duration) -> Result<()> {
         self.progress.unlogged.add(update, time);
         let of = |totals: &UpdateTotals| {
-            StepReport::new(started.step, started.epoch, started.learning_rate, totals)
+            let learner = &self.setup.learner;
+            StepReport::new(started.step, started.epoch, started.learning_rate, totals, learner)
         };
         let mean = self.is_logged(started.step).then(|| of(&std::mem::take(&mut self.progress.unlogged)));
         if let Some(mean) = &mean {

@@ -46,7 +46,9 @@ struct Run {
 
 impl Run {
     fn has(&self, metric: Metric) -> bool {
-        !(self.history.updates(metric).is_empty() && self.history.validations(metric).is_empty())
+        let is_logged =
+            !(self.history.updates(metric).is_empty() && self.history.validations(metric).is_empty());
+        is_logged || !self.history.parts(metric).is_empty()
     }
 }
 
@@ -113,6 +115,12 @@ fn figure(runs: &[Run], metrics: &[Metric]) -> Figure {
 
 fn chart(runs: &[Run], metric: Metric, updates: Axis) -> LineChart {
     let mut chart = LineChart::new(title(metric), updates, axis(metric));
+    let parts =
+        runs.iter().flat_map(|run| run.history.parts(metric).into_iter().map(move |part| (run, part)));
+    for (number, (run, (part, points))) in parts.enumerate() {
+        let label = if runs.len() == 1 { part } else { format!("{}, {part}", run.name) };
+        chart = chart.series(Series::new(label, number, thin(&points, MAX_POINTS)));
+    }
     // Validation curves are drawn last, on top of the training curves.
     for (number, Run { name, history, .. }) in runs.iter().enumerate() {
         let points = thin(&history.updates(metric), MAX_POINTS);
@@ -142,7 +150,8 @@ fn axis(metric: Metric) -> Axis {
         Metric::Bleu => Axis::linear("BLEU"),
         Metric::ExactMatch => Axis::linear("share of sentences"),
         Metric::LearningRate => Axis::linear("learning rate"),
-        Metric::GradientNorm => Axis::logarithmic("norm"),
+        Metric::GradientNorm | Metric::GradientNorms => Axis::logarithmic("norm"),
+        Metric::ReferenceProbability => Axis::linear("probability"),
         Metric::TokensPerSecond => Axis::linear("tokens/s"),
     }
 }
@@ -157,6 +166,8 @@ fn title(metric: Metric) -> &'static str {
         Metric::ExactMatch => "Sentences translated exactly",
         Metric::LearningRate => "Learning rate",
         Metric::GradientNorm => "Gradient norm before clipping",
+        Metric::GradientNorms => "Gradient norms by layer, before clipping",
+        Metric::ReferenceProbability => "Probability of reading the reference",
         Metric::TokensPerSecond => "Target tokens per second",
     }
 }
