@@ -110,7 +110,7 @@ class Model:
         part = lambda y, gate: y[..., gate * d : (gate + 1) * d]
         both = lambda gate: part(projected, gate) + part(u, gate)
         if kind == "rnn":
-            return [self.keep(f"{at}.candidate", np.tanh(both(0)))]
+            return [np.tanh(both(0))]
         if kind == "gru":
             r = self.keep(f"{at}.reset_gate", sigmoid(both(0)))
             z = self.keep(f"{at}.update_gate", sigmoid(both(1)))
@@ -137,6 +137,7 @@ class Model:
         together = lambda parts: np.concatenate([parts[row] for row in range(len(x))])
         for key, parts in kept.items():
             self.found[key] = together(parts)
+        self.keep(f"{at}.final", np.concatenate(states, -1))
         return self.keep(f"{at}.h", together(rows)), states
 
     def recurrent_encoder(self, x):
@@ -148,6 +149,7 @@ class Model:
             self.direction(x, f"{at}.{name}", half, name == "backward") for name in ("forward", "backward")
         )
         states = [np.concatenate([a, b], -1) for a, b in zip(last, first)]
+        self.keep(f"{at}.final", np.concatenate(states, -1))
         return self.keep(f"{at}.h", np.concatenate([forward, backward], -1)), states
 
     def additive(self, h, keys, memory):
@@ -169,7 +171,7 @@ class Model:
                 y = self.keep("tgt.embedding.joined", np.concatenate([y, context], -1))
             if attention == "additive":
                 context = self.additive(states[0], of_memory, memory)
-                of_context = self.linear(context, "decoder.attention.context")
+                of_context = self.linear(context, "decoder.attention.context", "decoder.attention.context_input")
                 projected = self.keep(f"{at}.input_and_context", self.linear(y, f"{at}.input") + of_context)
             else:
                 projected = self.linear(y, f"{at}.input")
@@ -184,7 +186,7 @@ class Model:
                 read = self.keep("decoder.readout.tanh", np.tanh(self.linear(read, "decoder.readout")))
             outputs.append(read)
         self.position = None
-        return np.concatenate(outputs)
+        return self.keep("decoder.output", np.concatenate(outputs))
 
     def run(self, src, tgt):
         if self.keys["encoder"] == "transformer":

@@ -19,6 +19,15 @@ fn the_page_of_explain_shows_attention_and_alternatives() {
         page.text(".readout", |told| told.starts_with("2 attends most to") && told.contains("In place of 2"));
         page.choose(".controls select", "encoder_self");
         page.until("document.querySelector('.pair h4').textContent.includes('Source token')");
+        // All heads in their colors, and what the mask hides.
+        page.choose(".controls select", "decoder_self");
+        page.choose(".controls label:nth-child(3) select", "-2");
+        page.texts(".hue", |all| all == ["head 1", "head 2"]);
+        page.expect("document.querySelector('.hues').hidden", false);
+        page.text("section p.quiet:not([hidden]) + .hues", |_| true);
+        page.until(
+            "document.querySelector('#operations .leaf') && !document.querySelector('#operations').hidden",
+        );
         for width in [1400, 390] {
             page.resize(width);
             page.picture(&format!("explain-{width}"));

@@ -30,4 +30,5 @@ mod terms;
 #[allow(dead_code, reason = "the other tests need more of it")]
 #[path = "../it/support/toy.rs"]
 mod toy;
+mod trace;
 mod translate;

@@ -234,13 +234,13 @@ fn models_and_configurations_are_drawn() {
         (
             "bahdanau",
             "family = 'seq2seq'",
-            &["Attention (Bahdanau)", "LSTM → and LSTM ←", "h, c", "its gates also read c"],
+            &["Attention (Bahdanau)", "LSTM → and LSTM ←", "h, c", "its gates read embedding and context"],
         ),
         (
             "tutorial",
             "family = 'seq2seq'\ntie_embeddings = 'none'\nrecurrent = { cell = 'gru', attention = 'concat', \
              input_feeding = 'context', readout = false }",
-            &["reads [y; c of the position before]", "[s; c], side by side", "state"],
+            &["reads [embedding; context before]", "[h; context], side by side", "final"],
         ),
     ] {
         folder.write(&format!("{name}.toml"), format!("{corpus}[model]\n{keys}\n"));

@@ -33,7 +33,8 @@ pub enum InputFeeding {
     /// The context c of attention: the input of the bottom layer is \[y; c\] with the embedding y of the last
     /// token. It needs attention.
     Context,
-    /// The output of the position before, from which its token was predicted (Luong et al. 2015, section 3.3).
+    /// The output of the position before, from which its token was predicted (Luong et al. 2015, section
+    /// 3.3).
     Output,
 }
 

@@ -9,6 +9,9 @@ use attentive_model::trace::{GradientNorms, TraceOptions, TracedOperation};
 use super::inspect::{InspectionInput, InspectionTarget};
 use super::{Pipeline, Warning};
 
+/// The most tokens or labels by which the columns of logits are named.
+const MOST_CLASSES: usize = 1000;
+
 /// What to trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceRequest<'a> {
@@ -38,6 +41,12 @@ pub struct Trace {
     pub src: Vec<String>,
     /// The tokens that the decoder reads; empty for a model without a decoder.
     pub tgt: Vec<String>,
+    /// The token that follows each of them; may be missing for the last.
+    pub next: Vec<String>,
+    /// The tokens or labels of the columns of logits; empty if there are too many to be shown.
+    pub classes: Vec<String>,
+    /// The prediction whose loss went backward, if it was only one.
+    pub backward_from: Option<usize>,
     /// The operations in the order of computation.
     pub operations: Vec<TracedOperation>,
     /// The gradients of the loss, if wanted.
@@ -64,15 +73,22 @@ impl Trace {
     pub fn column_tokens<'a>(&'a self, operation: &TracedOperation) -> Option<&'a [String]> {
         let name = &operation.name;
         let (_, part) = name.rsplit_once('.')?;
+        if matches!(&**name, "head.logits" | "head.probabilities") {
+            return (!self.classes.is_empty()).then_some(&self.classes);
+        }
         let tokens = if reads_source(name) { &self.src[..] } else { self.own_tokens(name) };
         let fits = operation.result.shape.last() == Some(&tokens.len());
         (fits && matches!(part, "scores" | "bias" | "mask" | "weights")).then_some(tokens)
     }
 
+    /// Returns true if what has this name belongs to the side of the source.
+    pub fn is_source(&self, name: &str) -> bool {
+        matches!(name.split('.').next(), Some("src" | "encoder")) || self.tgt.is_empty()
+    }
+
     /// The tokens of the stack to which the operation belongs.
     fn own_tokens(&self, name: &str) -> &[String] {
-        let is_source = name.starts_with("src.") || name.starts_with("encoder.") || self.tgt.is_empty();
-        if is_source { &self.src } else { &self.tgt }
+        if self.is_source(name) { &self.src } else { &self.tgt }
     }
 }
 
@@ -114,10 +130,16 @@ impl Pipeline {
             .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
         let (model, batch) = (self.model(), Batch::of(inputs));
         let operations = model.trace(&batch, request.options);
-        let gradients = match request.backward {
-            None => None,
-            Some(position) => Some(self.gradients(&batch, &example.tgt_out, position)?),
+        let (backward_from, gradients) = match request.backward {
+            None => (None, None),
+            Some(position) => {
+                let (position, gradients) = self.gradients(&batch, &example.tgt_out, position)?;
+                (position, Some(gradients))
+            }
         };
+        let n_classes = self.architecture.head.n_classes();
+        let classes: Vec<u32> =
+            if n_classes <= MOST_CLASSES { (0..n_classes as u32).collect() } else { Vec::new() };
         let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
         let reader = match self.config.model.family.task() {
             Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
@@ -126,13 +148,25 @@ impl Pipeline {
         Ok(Trace {
             src: reader.spelled(example.src()),
             tgt: tgt_tokenizer.spelled(example.tgt_in()),
+            next: match self.config.model.family.task() {
+                Task::Translate | Task::Generate => tgt_tokenizer.spelled(&example.tgt_out),
+                _ => Vec::new(),
+            },
+            classes: tgt_tokenizer.spelled(&classes),
+            backward_from,
             operations,
             gradients,
             warnings,
         })
     }
 
-    fn gradients(&self, batch: &Batch, targets: &[u32], position: LossPosition) -> Result<GradientNorms> {
+    /// The gradients, and the prediction whose loss went backward if it was only one.
+    fn gradients(
+        &self,
+        batch: &Batch,
+        targets: &[u32],
+        position: LossPosition,
+    ) -> Result<(Option<usize>, GradientNorms)> {
         let task = self.config.model.family.task();
         if !matches!(task, Task::Translate | Task::Generate) {
             let problem = "this model does not predict one token after the other";
@@ -156,6 +190,6 @@ impl Pipeline {
             Body::Encoder(src) => Body::Encoder(src.clone()),
         };
         let batch = Batch { tgt_out: Padded::single(targets), ..Batch::of(inputs) };
-        Ok(self.model().gradient_norms(&batch, position))
+        Ok((position, self.model().gradient_norms(&batch, position)))
     }
 }

@@ -62,6 +62,8 @@ pub struct DiagramBox {
     pub around: Option<usize>,
     /// The label of an arrow from this box to itself, at the next position.
     pub again: Option<String>,
+    /// True if no arrow enters the box from below.
+    pub is_apart: bool,
 }
 
 /// The kind of an operation, which decides its color.
@@ -95,7 +97,8 @@ enum OuterSide {
 impl DiagramBox {
     /// A box without an arrow around it.
     pub fn new(name: impl Into<String>, title: impl Into<String>, kind: DiagramKind) -> Self {
-        Self { name: name.into(), title: title.into(), details: Vec::new(), kind, around: None, again: None }
+        let (name, title) = (name.into(), title.into());
+        Self { name, title, details: Vec::new(), kind, around: None, again: None, is_apart: false }
     }
 
     /// The same box with one more line of small print.
@@ -115,6 +118,12 @@ impl DiagramBox {
     #[must_use]
     pub fn again(self, label: impl Into<String>) -> Self {
         Self { again: Some(label.into()), ..self }
+    }
+
+    /// The same box, which does not read what is below it.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
     }
 
     fn height(&self) -> f64 {
@@ -237,6 +246,13 @@ impl Diagram {
     }
 }
 
+/// The height below a box, where a line around it begins.
+struct Foot {
+    y: f64,
+    /// Whether no arrow enters the box there.
+    is_apart: bool,
+}
+
 /// A box where it was drawn.
 struct Placed<'a> {
     name: &'a str,
@@ -252,6 +268,8 @@ fn draw_column<'a>(
     placed: &mut Vec<Placed<'a>>,
 ) {
     let mut y = bottom;
+    // The heights below each box so far, at which lines around boxes begin.
+    let mut feet = Vec::new();
     for (number, part) in column.parts.iter().enumerate() {
         let foot = y;
         if let DiagramPart::Frame { label, .. } = part {
@@ -266,15 +284,17 @@ fn draw_column<'a>(
             svg.text(at.0, frame.y + 18.0, label, style);
             y -= PADDING + GAP / 2.0;
         }
-        let mut feet = Vec::new();
         for (index, one) in part.boxes().iter().enumerate() {
             let area = Area { x, y: y - one.height(), width: WIDTH, height: one.height() };
             // Where an arrow enters the box from below.
             let from = if index == 0 { foot + if number == 0 { 0.0 } else { GAP } } else { y + GAP };
-            if number > 0 || index > 0 {
+            if (number > 0 || index > 0) && !one.is_apart {
                 svg.arrow(&[(x + WIDTH / 2.0, from), (x + WIDTH / 2.0, y)], color::QUIET);
             }
-            feet.push(if index == 0 { y + PADDING.min(GAP / 2.0) } else { y + GAP / 2.0 });
+            feet.push(Foot {
+                y: if index == 0 { y + PADDING.min(GAP / 2.0) } else { y + GAP / 2.0 },
+                is_apart: one.is_apart,
+            });
             draw_box(svg, one, area);
             draw_residual(svg, one, area, &feet, side);
             draw_loop(svg, one, area, side);
@@ -311,14 +331,20 @@ fn draw_box(svg: &mut Svg, one: &DiagramBox, area: Area) {
 
 /// A line from below the boxes that it leads around to the side of `one`; `feet` are the heights below each
 /// box so far.
-fn draw_residual(svg: &mut Svg, one: &DiagramBox, area: Area, feet: &[f64], side: OuterSide) {
+fn draw_residual(svg: &mut Svg, one: &DiagramBox, area: Area, feet: &[Foot], side: OuterSide) {
     let Some(start) = one.around.and_then(|around| feet.len().checked_sub(around + 1)) else {
         return;
     };
-    let (edge, out) = outer(area, side, 20.0);
-    let middle = area.y + area.height / 2.0;
-    let points =
-        [(area.x + area.width / 2.0, feet[start]), (out, feet[start]), (out, middle), (edge, middle)];
+    // Beside a loop, there is less room.
+    let (distance, height) =
+        if one.again.is_some() { (36.0, area.height - 4.0) } else { (20.0, area.height / 2.0) };
+    let (edge, out) = outer(area, side, distance);
+    let (center, end) = (area.x + area.width / 2.0, area.y + height);
+    let Foot { y, is_apart } = feet[start];
+    let mut points = vec![(center, y), (out, y), (out, end), (edge, end)];
+    if is_apart {
+        points.insert(0, (center, y + GAP / 2.0));
+    }
     svg.arrow(&points, color::QUIET);
 }
 

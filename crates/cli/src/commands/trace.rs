@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_model::trace::{TraceOptions, TracedOperation};
+use attentive_model::trace::{GradientNorms, PositionNorms, TraceOptions, TracedOperation};
 use attentive_page as page;
 use attentive_pipeline::{LossPosition, Pipeline, Trace, TraceRequest};
 
@@ -25,8 +25,10 @@ Examples:
 ///
 /// The pass is one of its own, which computes as the formulas say, and equals the others up to rounding. Decoders
 /// read the translation as in training. The columns are the operation, with the position of the target behind `@`
-/// where positions are computed one after the other; the shape of its result; the mean, the norm and the largest
-/// absolute value; and the formula, with what it reads.
+/// where positions are computed one after the other; the shape of its result, a row for each position; the mean, the
+/// norm (the square root of the sum of squares) and the largest absolute value; and the formula, with what it reads.
+/// In formulas, σ is the sigmoid 1 / (1 + e^−x), ∘ multiplies element by element, · multiplies matrices, [a; b] puts
+/// side by side, and [:, 0:8] takes columns.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -41,14 +43,18 @@ pub(crate) struct Args {
     /// Show only operations whose name contains PATTERN or, if it has a `*`, matches it; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
+    /// Of decoders that compute one position after the other, show only this position, counted from 0.
+    #[arg(long, value_name = "N")]
+    position: Option<usize>,
     /// Write the values, too.
     #[arg(long)]
     values: bool,
-    /// Also compute backward from the loss of a prediction, and show how long the gradient of each layer's output
-    /// is at each position: `all` predictions, the `last`, or that at a position, counted from 0.
+    /// Also compute backward from the loss of a prediction, and show how long the gradient of each layer's
+    /// output is at each position: `all` predictions, the `last`, or that at a position, counted from 0.
     #[arg(long, value_name = "N|last|all", num_args = 0..=1, default_missing_value = "all", value_parser = loss_position)]
     backward: Option<LossPosition>,
-    /// Also compute softmax(X·Xᵀ)·X of the first input X: self-attention without weights, which no model computes.
+    /// Also compute softmax(X·Xᵀ)·X of the first input X: self-attention without weights, which no model
+    /// computes.
     #[arg(long)]
     unweighted: bool,
     /// Write one JSON object.
@@ -87,6 +93,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
             let problem = format!("no operation has a name with `{patterns}`");
             return Err(Error::usage(problem, "without `--only`, all names are shown"));
         }
+    }
+    if let Some(position) = args.position {
+        trace.operations.retain(|one| one.position.is_none_or(|at| at == position));
     }
     let title = dir.display().to_string();
     let default = args.html.then_some(Path::new("trace.html"));
@@ -128,7 +137,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// The lines of a table of all operations, each followed by its values if they are wanted.
 fn text(trace: &Trace, has_values: bool) -> Vec<String> {
-    let heading = ["operation", "shape", "mean", "norm", "largest"].map(str::to_owned).to_vec();
+    let heading = ["operation", "shape", "mean", "norm", "largest |x|"].map(str::to_owned).to_vec();
     let row = |one: &TracedOperation| {
         let name = match one.position {
             Some(position) => format!("{}@{position}", one.name),
@@ -140,7 +149,7 @@ fn text(trace: &Trace, has_values: bool) -> Vec<String> {
     };
     let rows: Vec<Vec<String>> = [heading].into_iter().chain(trace.operations.iter().map(row)).collect();
     let mut lines = Vec::new();
-    for (what, tokens) in [("source", &trace.src), ("target", &trace.tgt)] {
+    for (what, tokens) in [("source", &trace.src), ("target", &trace.tgt), ("predicts", &trace.next)] {
         if !tokens.is_empty() {
             lines.push(format!("{what}: {}", tokens.join(" ")));
         }
@@ -154,16 +163,35 @@ fn text(trace: &Trace, has_values: bool) -> Vec<String> {
         }
     }
     if let Some(gradients) = &trace.gradients {
-        lines.push(String::new());
-        lines.push(format!("loss {:.4}; lengths of the gradients of outputs by position:", gradients.loss));
-        for output in &gradients.outputs {
-            let norms: Vec<String> = output.norms.iter().map(|&norm| number(norm)).collect();
-            lines.push(format!("{}  {}", output.name, norms.join("  ")));
-        }
-        lines.push("lengths of the gradients of parameters:".into());
-        let rows = gradients.parameters.iter().map(|(name, norm)| vec![name.clone(), number(*norm)]);
-        lines.extend(aligned(&Vec::from_iter(rows)));
+        lines.extend(gradient_lines(trace, gradients));
     }
+    lines
+}
+
+/// The lengths of gradients: those of outputs by position, and those of parameters.
+fn gradient_lines(trace: &Trace, gradients: &GradientNorms) -> Vec<String> {
+    let of = match trace.backward_from {
+        Some(position) => format!(
+            "loss {:.4} of predicting `{}` after `{}`, position {position}",
+            gradients.loss, trace.next[position], trace.tgt[position]
+        ),
+        None => format!("loss {:.4} of all predictions", gradients.loss),
+    };
+    let mut lines = vec![String::new(), of];
+    for (side, tokens) in [("source", &trace.src), ("target", &trace.tgt)] {
+        let outputs = gradients.outputs.iter().filter(|one| trace.is_source(&one.name) == (side == "source"));
+        let row = |one: &PositionNorms| {
+            [one.name.clone()].into_iter().chain(one.norms.iter().map(|&norm| number(norm))).collect()
+        };
+        let heading = [format!("gradient, {side}")].into_iter().chain(tokens.iter().cloned()).collect();
+        let rows: Vec<Vec<String>> = [heading].into_iter().chain(outputs.map(row)).collect();
+        if rows.len() > 1 {
+            lines.extend(aligned(&rows));
+        }
+    }
+    lines.push("lengths of the gradients of parameters:".into());
+    let rows = gradients.parameters.iter().map(|(name, norm)| vec![name.clone(), number(*norm)]);
+    lines.extend(aligned(&Vec::from_iter(rows)));
     lines
 }
 

@@ -63,10 +63,17 @@ impl Tracer {
                 scores.extend((0..m).map(score));
             }
         }
+        let is_usual = (scale * (d_head as f32).sqrt() - 1.0).abs() < 1e-6;
+        let factor = if is_usual { format!("/ √{d_head}") } else { format!("· {scale:.4}") };
+        let shared =
+            if n_kv_heads == n_heads { String::new() } else { format!(", {n_kv_heads} of keys and values") };
+        let columns = match n_heads {
+            1 => String::new(),
+            _ => format!("{n_heads} heads{shared}, the first of which has columns 0:{d_head}; "),
+        };
         let formula = format!(
-            "Q·Kᵀ · {scale:.4}, Q {queries}, K {keys}; {n_heads} heads of {d_head} columns{}; a row for each \
-             query, a column for each key",
-            if n_kv_heads == n_heads { String::new() } else { format!(", {n_kv_heads} of keys and values") }
+            "Q·Kᵀ {factor} of each head, Q {queries}, K {keys}; {columns}a row for each query, a column for \
+             each key"
         );
         self.record_heads(&format!("{place}.scores"), &formula, shape, scores.clone());
         if let Some(bias) = &operands.bias {
@@ -77,7 +84,8 @@ impl Tracer {
         let sees = |query: usize, key: usize| !operands.is_causal || key <= query;
         if operands.is_causal {
             let mask = (0..n * m).map(|i| f32::from(u8::from(sees(i / m, i % m)))).collect();
-            let formula = "1 where a position (row) may look: at itself and at those before; 0 elsewhere";
+            let formula = "1 where a position (row) may look: at itself and at those before; 0 at those behind, \
+                           which are what it has to predict";
             self.record(&format!("{place}.mask"), formula, TraceMatrix::new("", [n, m], mask));
         }
         let weights: Vec<f32> = scores

@@ -1,5 +1,7 @@
 //! Recurrent cells, gate by gate.
 
+use std::ops::Range;
+
 use attentive_kernels::recurrent::{CellKind, Direction};
 
 use super::matrix::TraceMatrix;
@@ -19,19 +21,21 @@ fn gates(cell: CellKind) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// What the gates read: x for the projected input and u for the projected state.
-fn reads(cell: CellKind, gate: &str) -> &'static str {
-    match (cell, gate) {
-        (CellKind::Ssru, _) => "x",
-        (CellKind::Gru, "candidate") => "x + reset_gate ∘ u",
-        _ => "x + u",
+/// What gate `number` reads: its columns of x, the projected input, and of u, the projected state.
+fn reads(cell: CellKind, number: usize, d: usize) -> String {
+    let columns = format!("[:, {}:{}]", number * d, (number + 1) * d);
+    match (cell, number) {
+        (CellKind::Rnn, _) => "x + u".into(),
+        (CellKind::Ssru, _) => format!("x{columns}"),
+        (CellKind::Gru, 2) => format!("x{columns} + reset_gate ∘ u{columns}"),
+        _ => format!("(x + u){columns}"),
     }
 }
 
 /// How h follows from the gates, and c if the cell has one.
 fn updates(cell: CellKind) -> (&'static str, Option<&'static str>) {
     match cell {
-        CellKind::Rnn => ("candidate", None),
+        CellKind::Rnn => ("tanh(x + u)", None),
         CellKind::Gru => ("(1 − update_gate) ∘ candidate + update_gate ∘ h before", None),
         CellKind::Lstm => ("output_gate ∘ tanh(c)", Some("forget_gate ∘ c before + input_gate ∘ candidate")),
         CellKind::CoupledLstm => {
@@ -123,7 +127,7 @@ impl Tracer {
     ) -> TraceMatrix {
         let (cell, d) = (layer.cell, layer.d);
         let place = layer.input.weight.name().trim_end_matches(".input.weight").to_owned();
-        let matrix = |rows: &[Vec<f32>], range: std::ops::Range<usize>| {
+        let matrix = |rows: &[Vec<f32>], range: Range<usize>| {
             let values = rows.iter().flat_map(|row| row[range.clone()].to_vec()).collect();
             TraceMatrix::new("", [rows.len(), range.len()], values)
         };
@@ -132,8 +136,12 @@ impl Tracer {
             Direction::Backward => "last",
         };
         if let Some(hidden) = &layer.hidden {
+            let state = match self.position {
+                Some(_) => format!("h before: {before}"),
+                None => format!("state before the {first} position: {before}"),
+            };
             let formula = format!(
-                "u: (h before)·Uᵀ + b, U {} {:?}; h before the {first} position: {before}",
+                "u = (h before)·Uᵀ + b, U {} {:?}; {state}",
                 hidden.weight.name(),
                 hidden.weight.shape()
             );
@@ -143,8 +151,9 @@ impl Tracer {
                 matrix(&found.hidden, 0..cell.hidden_gates() * d),
             );
         }
-        for ((name, function), values) in gates(cell).iter().zip(&found.gates) {
-            let read = reads(cell, name);
+        let gates = if cell == CellKind::Rnn { &[] } else { gates(cell) };
+        for (number, ((name, function), values)) in gates.iter().zip(&found.gates).enumerate() {
+            let read = reads(cell, number, d);
             let formula = match *function {
                 "identity" => format!("{read}, x {projected}"),
                 function => format!("{function}({read}), x {projected}"),
@@ -152,10 +161,14 @@ impl Tracer {
             self.record(&format!("{place}.{name}"), &formula, matrix(values, 0..d));
         }
         let (h, c) = updates(cell);
+        let h = match cell {
+            CellKind::Rnn => format!("tanh({}), x {projected}", reads(cell, 0, d)),
+            _ => h.to_owned(),
+        };
         if let Some(c) = c {
             self.record(&format!("{place}.c"), c, matrix(&found.states, d..2 * d));
         }
-        self.record(&format!("{place}.h"), h, matrix(&found.states, 0..d))
+        self.record(&format!("{place}.h"), &h, matrix(&found.states, 0..d))
     }
 }
 

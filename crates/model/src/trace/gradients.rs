@@ -27,7 +27,8 @@ pub struct PositionNorms {
 
 impl Model {
     /// Returns the lengths (Euclidean norms) of the gradients of the loss of the only sentence of `batch`: of
-    /// all its targets, or of the target at `position` alone, without label smoothing and dropout.
+    /// all its targets, or of the target at `position` alone, without label smoothing and dropout. The
+    /// gradients of recurrent layers are those of their states h: also through the states that follow.
     ///
     /// # Panics
     /// If the batch is for a model with other parts, or there is no such target.
@@ -51,11 +52,15 @@ impl Model {
         for output in watch.into_outputs().into_iter().filter(|output| output.name != "projection") {
             let [rows, columns] = output.shape;
             let gradient = output.slot.take().unwrap_or_else(|| vec![0.0; rows * columns]);
-            let norms = gradient.chunks_exact(columns.max(1)).map(norm);
-            match outputs.iter_mut().find(|known| known.name == output.name) {
-                // Recurrent decoders may compute one position after the other.
-                Some(known) => known.norms.extend(norms),
-                None => outputs.push(PositionNorms { norms: norms.collect(), name: output.name }),
+            let number = outputs.iter().position(|known| known.name == output.name).unwrap_or_else(|| {
+                outputs.push(PositionNorms { name: output.name, norms: Vec::new() });
+                outputs.len() - 1
+            });
+            let norms = &mut outputs[number].norms;
+            norms.resize(norms.len().max(output.first + rows), 0.0);
+            for (norm_of, row) in norms[output.first..].iter_mut().zip(gradient.chunks_exact(columns.max(1)))
+            {
+                *norm_of = norm(&row[..output.columns]);
             }
         }
         GradientNorms { loss: total, outputs, parameters }

@@ -102,7 +102,8 @@ impl Model {
             })
             .collect();
         tracer.position = None;
-        TraceMatrix::stacked("decoder.output", &outputs)
+        let formula = "the outputs of all positions, one below the other";
+        tracer.record("decoder.output", formula, TraceMatrix::stacked("", &outputs))
     }
 
     fn trace_head(&self, head: &Head<Trained>, x: TraceMatrix, tracer: &mut Tracer) {
@@ -113,7 +114,13 @@ impl Model {
         let map = self.layers.projection();
         let logits = tracer.map(&x, &map, "head.logits");
         let probabilities = logits.softmax_rows();
-        tracer.record("head.probabilities", "softmax of each row of the logits", probabilities);
+        let formula = match head {
+            Head::Vocabulary(_) if self.layers.body.decoder().is_some() => {
+                "softmax of each row of the logits: the probability of each token as the next"
+            }
+            _ => "softmax of each row of the logits: the probability of each column",
+        };
+        tracer.record("head.probabilities", formula, probabilities);
     }
 }
 

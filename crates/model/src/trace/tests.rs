@@ -105,7 +105,15 @@ fn gradient_norms_are_those_of_the_embeddings() {
                 assert_eq!(input.norms[2..], [0.0, 0.0], "later positions change nothing");
             }
             assert!(norms.outputs.iter().all(|one| one.norms.iter().all(|norm| norm.is_finite())));
-            assert!(norms.loss > 0.0 && !norms.parameters.is_empty());
+            let loss = model.loss(&batch, 0.0, &Pass::inference().recorded());
+            assert!(norms.loss > 0.0);
+            if position.is_none() {
+                let gradients = model.take_gradients(&mut loss.loss.backward());
+                for ((name, norm), gradient) in norms.parameters.iter().zip(&gradients) {
+                    let expected: f64 = gradient.values().iter().map(|&x| f64::from(x).powi(2)).sum();
+                    assert!((norm - expected.sqrt()).abs() < 1e-4 * (1.0 + norm), "{name} of {config:?}");
+                }
+            }
         }
     }
 }
@@ -121,7 +129,8 @@ fn gradients_of_a_recurrent_network_vanish_with_distance() {
     let ids: Vec<u32> = (0..16).map(|i| 4 + i % 5).collect();
     let batch = Batch { tgt_out: Padded::single(&ids), ..Batch::of(Body::Decoder(Padded::single(&ids))) };
     let norms = model.gradient_norms(&batch, Some(15));
-    let input = &norms.outputs[0];
-    assert_eq!(input.name, "tgt");
-    assert!(input.norms[0] < input.norms[15] / 100.0, "{:?}", input.norms);
+    for (name, output) in ["tgt", "decoder.layers.0"].iter().zip(&norms.outputs) {
+        assert_eq!(&output.name, name);
+        assert!(output.norms[0] > 0.0 && output.norms[0] < output.norms[15] / 100.0, "{:?}", output.norms);
+    }
 }

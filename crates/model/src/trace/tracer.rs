@@ -3,7 +3,7 @@
 use attentive_architecture::{ActivationKind, NormKind};
 use attentive_base::batch::TokenId;
 use attentive_kernels::nonlinearity::{exact_gelu, nonlinear};
-use attentive_tape::{Param, Value};
+use attentive_tape::{Direction, Param, Value};
 
 use super::TraceOptions;
 use super::attention::AttentionOperands;
@@ -187,7 +187,8 @@ impl Tracer {
         let keys = self.keys(scores);
         let queries = self.named_map(state, &scores.query);
         let v = scores.score.to_vec();
-        self.attend_additively(ATTENTION, &queries, &keys, (scores.score.name(), &v))
+        let name = format!("{} [{}]", scores.score.name(), v.len());
+        self.attend_additively(ATTENTION, &queries, &keys, (&name, &v))
     }
 
     /// The state of layer `number`; zeros if there is none.
@@ -227,7 +228,12 @@ impl Backend for Tracer {
         let scale = input.scale as f32;
         let rows = ids.iter().flat_map(|&id| weights[id as usize * d..][..d].iter().map(|x| x * scale));
         let x = TraceMatrix::new("", [ids.len(), d], rows.collect());
-        let times = if scale == 1.0 { String::new() } else { format!(" · {scale:.4}") };
+        let is_root = (input.scale * input.scale - d as f64).abs() < 1e-6;
+        let times = match scale {
+            1.0 => String::new(),
+            _ if is_root => format!(" · √{d}"),
+            _ => format!(" · {scale:.4}"),
+        };
         let formula = format!("the row of each token in {} {:?}{times}", table.name(), table.shape());
         let embedded = self.record(&format!("{side}.embedding"), &formula, x);
         let (what, positions) = match &input.positions {
@@ -241,7 +247,7 @@ impl Backend for Tracer {
             }
         };
         let positions = TraceMatrix::new("", [ids.len(), d], positions);
-        let formula = format!("{what}, a row for each position");
+        let formula = format!("{what}, a row for each position, by which equal tokens differ");
         let positions = self.record(&format!("{side}.positions"), &formula, positions);
         let sum = embedded.zip(&positions, |x, p| x + p);
         let x = self.record(&format!("{side}.input"), &format!("{embedded} + {positions}"), sum);
@@ -312,7 +318,8 @@ impl Backend for Tracer {
     }
 
     fn add(&mut self, x: TraceMatrix, y: TraceMatrix, _dropout: Option<Dropout>) -> TraceMatrix {
-        let (name, formula) = (format!("{}.sum", self.residual), format!("{x} + {y}"));
+        let name = format!("{}.sum", self.residual);
+        let formula = format!("{x} + {y}: the sublayer only adds to what it read");
         self.record(&name, &formula, x.zip(&y, |x, y| x + y))
     }
 
@@ -347,7 +354,15 @@ impl Encode for Tracer {
     fn read(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>) -> RecurrentStates<TraceMatrix> {
         let projected = self.projected(x, layer);
         let before = TraceMatrix::zeros("zeros", [1, layer.state_width()]);
-        self.cell(layer, &projected, &before)
+        let RecurrentStates { hidden, last } = self.cell(layer, &projected, &before);
+        let behind = match layer.direction {
+            Direction::Forward => "last",
+            Direction::Backward => "first",
+        };
+        let parts = if layer.cell.states() == 1 { "h" } else { "h and c, side by side," };
+        let place = without_position(hidden.name()).trim_end_matches(".h").to_owned();
+        let last = self.record(&format!("{place}.final"), &format!("{parts} at the {behind} position"), last);
+        RecurrentStates { hidden, last }
     }
 
     fn read_both(
@@ -359,12 +374,15 @@ impl Encode for Tracer {
         let [forward, backward] = layers.map(|layer| self.read(x, layer));
         let parts = (0..layers[0].cell.states())
             .flat_map(|n| [&forward.last, &backward.last].map(|last| last.columns(n * d..(n + 1) * d)));
-        let last = TraceMatrix::joined(&format!("{x} final"), &Vec::from_iter(parts));
+        let last = TraceMatrix::joined("", &Vec::from_iter(parts));
         let place = parent(parent(layers[0].input.weight.name())).trim_end_matches(".forward").to_owned();
         let both = [forward.hidden, backward.hidden];
         let formula = format!("[{}; {}], side by side", both[0], both[1]);
         let hidden = self.record(&format!("{place}.h"), &formula, TraceMatrix::joined("", &both));
-        RecurrentStates { hidden, last: last.named(&format!("the final state of {place}")) }
+        let of_c = if layers[0].cell.states() == 1 { "" } else { "; then c of both" };
+        let finals = format!("h of {} and of {}, side by side{of_c}", forward.last, backward.last);
+        let last = self.record(&format!("{place}.final"), &finals, last);
+        RecurrentStates { hidden, last }
     }
 }
 
@@ -408,8 +426,11 @@ impl Decode for Tracer {
     ) -> [TraceMatrix; 2] {
         let before = self.state(layer, 0);
         let h = before.columns(0..layer.d);
+        // Later states have the name of their part h.
+        let is_final = layer.cell.states() > 1 && before.name().ends_with(".final");
+        let h = if is_final { h.named(&format!("{before}[:, 0:{}]", layer.d)) } else { h };
         let context = self.additive_context(&h, &attention.scores);
-        let of_context = self.named_map(&context, &attention.context);
+        let of_context = self.map(&context, &attention.context, &format!("{ATTENTION}.context_input"));
         let of_input = self.projected(x, layer);
         let sum = of_input.zip(&of_context, |x, c| x + c);
         let place = parent(parent(layer.input.weight.name())).to_owned();

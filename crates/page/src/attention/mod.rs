@@ -7,8 +7,8 @@ use super::trace::{inner, rounded_values};
 use super::{explanation, shared};
 
 /// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in
-/// which each token shows what it attends to; of a `trace` of the same sentence, it also has the scores before
-/// the softmax, the masks, and the gates and states of recurrent cells. `title` names the model.
+/// which each token shows what it attends to; of a `trace` of the same sentence, it also has the scores
+/// before the softmax, the masks, and the gates and states of recurrent cells. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection, trace: Option<&Trace>) -> String {
     let operations = inner(trace).map(|inner| rounded_values(title, &inner));
     format!(

@@ -62,18 +62,19 @@ pub(super) fn inner(trace: Option<&Trace>) -> Option<Trace> {
     (!inner.operations.is_empty() && n_values(&inner) <= MAX_VALUES).then_some(inner)
 }
 
-/// `trace` as JSON: an object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder read;
-/// `operations`, each with its `name`, the `position` of the target for decoders that compute one position
-/// after the other, its `formula`, the `shape` of its result with the `mean`, the `norm` and the `largest`
-/// absolute value, and the tokens of its rows and columns, if they are positions; with `has_values`, also its
-/// `values`, of which the last dimension varies fastest; `gradients`, if wanted, with the `loss`, the lengths
-/// of the gradients of the layers' `outputs` at each position, and those of the `parameters`; and `warnings`.
+/// `trace` as JSON: an object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder
+/// read; `operations`, each with its `name`, the `position` of the target for decoders that compute one
+/// position after the other, its `formula`, the `shape` of its result with the `mean`, the `norm` and the
+/// `largest` absolute value, and the tokens of its rows and columns, if they are positions; with
+/// `has_values`, also its `values`, of which the last dimension varies fastest; `gradients`, if wanted, with
+/// the `loss`, the lengths of the gradients of the layers' `outputs` at each position, and those of the
+/// `parameters`; and `warnings`.
 pub fn trace_data<'a>(title: &'a str, trace: &'a Trace, has_values: bool) -> impl Serialize + use<'a> {
     with_values(title, trace, |values| if has_values { json!(values) } else { Value::Null })
 }
 
 fn with_values(title: &str, trace: &Trace, values: impl Fn(&[f32]) -> Value) -> Value {
-    let Trace { src, tgt, operations, gradients, warnings } = trace;
+    let Trace { src, tgt, next, operations, gradients, warnings, .. } = trace;
     let operation = |one: &TracedOperation| {
         let mut data = json!({
             "name": one.name,
@@ -96,6 +97,7 @@ fn with_values(title: &str, trace: &Trace, values: impl Fn(&[f32]) -> Value) -> 
         "title": title,
         "src": src,
         "tgt": tgt,
+        "next": next,
         "operations": operations.iter().map(operation).collect::<Vec<_>>(),
         "gradients": gradients.as_ref().map(|gradients| norms(trace, gradients)),
         "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
@@ -104,13 +106,13 @@ fn with_values(title: &str, trace: &Trace, values: impl Fn(&[f32]) -> Value) -> 
 
 fn norms(trace: &Trace, gradients: &GradientNorms) -> Value {
     let output = |PositionNorms { name, norms }: &PositionNorms| {
-        let is_source = name == "src" || name.starts_with("encoder.");
-        let tokens = if is_source { &trace.src } else { &trace.tgt };
+        let tokens = if trace.is_source(name) { &trace.src } else { &trace.tgt };
         json!({"name": name, "tokens": tokens[..norms.len().min(tokens.len())], "norms": norms})
     };
     let parameter = |(name, norm): &(String, f64)| json!({"name": name, "norm": norm});
     json!({
         "loss": gradients.loss,
+        "position": trace.backward_from,
         "outputs": gradients.outputs.iter().map(output).collect::<Vec<_>>(),
         "parameters": gradients.parameters.iter().map(parameter).collect::<Vec<_>>(),
     })
@@ -144,6 +146,9 @@ mod tests {
         Trace {
             src: vec![EVIL.into(), "</s>".into()],
             tgt: vec!["<s>".into()],
+            next: vec!["</s>".into()],
+            classes: Vec::new(),
+            backward_from: None,
             operations: vec![
                 operation("src.embedding", &[2, 1], &[1.0, -0.123_456]),
                 operation("decoder.layers.0.cross_attention.weights", &[1, 1, 2], &[0.25, 0.75]),

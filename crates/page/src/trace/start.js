@@ -5,7 +5,7 @@ traced = data;
 const element = (id) => document.getElementById(id);
 
 // The lengths of the gradients of the layers' outputs, by position.
-function gradients({ loss, outputs }) {
+function gradients({ loss, position, outputs }) {
   const body = make("div");
   const value = make("p", { class: "value" });
   const shown = (text) => (value.textContent = text);
@@ -15,14 +15,15 @@ function gradients({ loss, outputs }) {
     const matrix = { rows: side.length, columns: side[0].norms.length, values: side.flatMap(({ norms }) => norms) };
     const most = (row) => Math.max(...side[row].norms);
     const names = side.map(({ name }) => name);
-    const map = heatMap(matrix, names, side[0].tokens, most, Math.max(240, innerWidth - 80), shown);
+    const map = heatMap(matrix, names, distinct(side[0].tokens), most, Math.max(240, innerWidth - 80), shown);
     map.setAttribute("role", "img");
     map.setAttribute("aria-label", side.map(({ name, norms }) => `${name}: ${norms.map((x) => short(x)).join(", ")}`).join("; "));
     body.append(make("figure", {}, map));
   }
-  const about = "How much the loss changes with the output of each layer at each position: the lengths of its gradients. ";
+  const of = position === null ? "of all predictions" : `of predicting ${data.next[position]} after ${data.tgt[position]}`;
+  const about = "How much the loss changes with the output of each layer at each position: the lengths of its gradients; of recurrent layers, also through later states. ";
   const node = make("details", { open: true });
-  node.append(make("summary", {}, make("strong", {}, "gradients"), make("span", { class: "facts" }, `loss ${short(loss)}`)));
+  node.append(make("summary", {}, make("strong", {}, "gradients"), make("span", { class: "facts" }, `loss ${short(loss)} ${of}`)));
   node.append(make("p", { class: "formula" }, about, "Each row has colors of its own."), body, value);
   return node;
 }
@@ -31,7 +32,9 @@ function start() {
   readTints();
   document.title = `Trace – ${data.title}`;
   element("title").textContent = data.title;
-  element("read").textContent = [data.src, data.tgt].filter((tokens) => tokens.length).map((tokens) => tokens.join(" ")).join(" → ");
+  const read = { source: data.src, target: data.tgt, predicts: data.next };
+  const said = Object.entries(read).filter(([, tokens]) => tokens.length).map(([what, tokens]) => `${what}: ${tokens.join(" ")}`);
+  element("read").replaceChildren(...said.map((text) => make("span", {}, text)));
   element("warnings").replaceChildren(...data.warnings.map((text) => make("li", {}, text)));
   const every = () => [...document.querySelectorAll("details")];
   const find = make("input", { type: "search", placeholder: "scores, layers.0, mask …", "aria-label": "Show operations whose name contains" });
@@ -48,7 +51,7 @@ function start() {
   const unfold = button("Unfold parts", () => parts().forEach((node) => (node.open = true)));
   const fold = button("Fold all", () => every().forEach((node) => (node.open = false)));
   element("controls").append(find, unfold, fold);
-  element("main").append(...(data.gradients ? [gradients(data.gradients)] : []), ...tree(data.operations, 0));
+  element("main").append(...tree(data.operations, 0), ...(data.gradients ? [gradients(data.gradients)] : []));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     readTints();
     document.querySelectorAll(".leaf").forEach((node) => node.redraw());

@@ -2,7 +2,7 @@
 
 let traced = { tgt: [] }; // The trace whose operations are shown.
 
-const facts = ({ shape, mean, norm, largest }) => `${shape.join(" × ")}   mean ${short(mean)}   norm ${short(norm)}   largest ${short(largest)}`;
+const facts = ({ shape, mean, norm, largest }) => `${shape.join(" × ")}   mean ${short(mean)}   norm ${short(norm)}   largest |x| ${short(largest)}`;
 
 // What an operation shows once it is unfolded.
 function fill(body, operation) {
@@ -14,7 +14,7 @@ function fill(body, operation) {
   const figures = matrices.map((matrix, head) => {
     const what = matrices.length > 1 ? `head ${head + 1}` : "";
     const label = `${operation.name}${what && `, ${what}`}: ${facts(operation)}`;
-    const map = heatMap(matrix, operation.row_tokens, operation.column_tokens, () => most, room, shown);
+    const map = heatMap(matrix, distinct(operation.row_tokens), distinct(operation.column_tokens), () => most, room, shown);
     map.setAttribute("role", "img");
     map.setAttribute("aria-label", label);
     return make("figure", {}, make("figcaption", {}, what), map);
@@ -35,7 +35,7 @@ function leaf(name, operation) {
 
 // The parts of the path of an operation; positions of the target come first where they are computed one after the other.
 function pathOf({ name, position }) {
-  const parts = name.replace(/\.(\d+)(?=\.)/g, " $1").split(".");
+  const parts = name.replace(/layers\.(\d+)(?=\.)/g, "layer $1").split(".");
   return position === null ? parts : [`position ${position}: ${traced.tgt[position]}`, ...parts];
 }
 

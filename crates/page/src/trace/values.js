@@ -27,6 +27,11 @@ function tint(value, most) {
   return from.map((part, i) => Math.round(part - share * (to[i] - part)));
 }
 
+// Tokens, with their numbers where they are repeated; `null` if there are none.
+function distinct(tokens) {
+  return tokens && tokens.map((token, i) => (tokens.indexOf(token) === tokens.lastIndexOf(token) ? token : `${token} (${i})`));
+}
+
 let negative = [];
 
 function readTints() {

@@ -86,14 +86,21 @@ fn diagram(title: &str, architecture: &Architecture) -> Diagram {
     if let Some(last) = columns.last_mut() {
         last.parts.extend(head(architecture, &counts).into_iter().map(DiagramPart::Box));
     }
+    let kind = match (encoder.map(|stack| &stack.layers), decoder.map(|stack| &stack.layers)) {
+        (Some(EncoderSpec::Recurrent(_)) | None, Some(DecoderSpec::Recurrent(_)))
+        | (Some(EncoderSpec::Recurrent(_)), None) => "recurrent",
+        (Some(EncoderSpec::Recurrent(_)), _) | (_, Some(DecoderSpec::Recurrent(_))) => {
+            "Transformer and recurrent"
+        }
+        _ => "Transformer",
+    };
     let total = HumanCount(blueprint.n_weights() as u64);
     let sides = match &architecture.body {
         Body::Encoder(_) => "n tokens",
         Body::Decoder(_) => "m tokens",
         Body::EncoderDecoder(..) => "n source tokens, m target tokens",
     };
-    let note =
-        format!("{total} parameters; {sides}; read from the bottom up, small print: shapes and parameters");
+    let note = format!("{kind}; {total} parameters; {sides}; read from the bottom up");
     links.into_iter().fold(Diagram::new(title, columns).note(note), Diagram::link)
 }
 
@@ -144,7 +151,7 @@ fn links_between(top: String, encoder: &EncoderSpec, decoder: &DecoderSpec) -> V
         (encoder, DecoderSpec::Recurrent(stack)) => {
             let mut links = Vec::new();
             if let (EncoderSpec::Recurrent(_), InitialState::Encoder) = (encoder, stack.start) {
-                links.push(link(&top, "decoder.cells", "state"));
+                links.push(link(&top, "decoder.cells", "final"));
             }
             if stack.attention != AttentionKind::None {
                 links.push(link(&top, "decoder.attention", "H"));
@@ -165,7 +172,11 @@ fn input(side: &str, len: &str, input: &InputSpec, counts: &Counts<'_>) -> Vec<D
             let text = if side == "src" { "source tokens" } else { "target tokens so far" };
             boxes.push(DiagramBox::new(side, text, DiagramKind::Text).detail(format!("[{len}]")));
             let name = format!("{side}.embedding");
-            let times = if scale == 1.0 { String::new() } else { format!(" · {scale:.1}") };
+            let times = match scale {
+                1.0 => String::new(),
+                scale if (scale * scale - d as f64).abs() < 1e-6 => format!(" · √{d}"),
+                scale => format!(" · {scale:.1}"),
+            };
             let table = format!("table [{vocab}, {d}]{times} → [{len}, {d}]");
             let one = DiagramBox::new(&name, "Embedding", DiagramKind::Embedding).detail(table);
             let one = if shared { one.detail("the same table as the source's") } else { one };
@@ -243,7 +254,7 @@ fn transformer(stack: &str, spec: &TransformerSpec, counts: &Counts<'_>) -> Vec<
     sublayer("self_attention", mixer);
     if let Some(cross) = &spec.cross {
         let one = attention_box("decoder.cross_attention", "Cross-attention", &cross.attention);
-        let one = one.detail("Q of the target; K and V of the source");
+        let one = one.detail("Q from below; K and V from the encoder");
         sublayer("cross_attention", counted(one, counts, &[&format!("{layer}.cross_attention")]));
     }
     let feed_forward = feed_forward_box(stack, spec.d_model, &spec.feed_forward);
@@ -259,8 +270,10 @@ fn attention_box(name: &str, title: &str, spec: &AttentionSpec) -> DiagramBox {
     let AttentionSpec { n_heads, n_kv_heads, d_head, .. } = *spec;
     let keys =
         if n_kv_heads == n_heads { String::new() } else { format!(", {n_kv_heads} of keys and values") };
+    let is_usual = (spec.scale() * (d_head as f32).sqrt() - 1.0).abs() < 1e-6;
+    let factor = if is_usual { format!("/ √{d_head}") } else { format!("· {:.3}", spec.scale()) };
     let one = DiagramBox::new(name, title, DiagramKind::Attention)
-        .detail(format!("softmax(Q·Kᵀ · {:.3})·V", spec.scale()))
+        .detail(format!("softmax(Q·Kᵀ {factor})·V, then a linear map"))
         .detail(format!("{n_heads} heads of {d_head} columns{keys}"));
     match spec.positions {
         RelativePositions::None => one,
@@ -299,12 +312,11 @@ fn recurrent_encoder(spec: &RecurrentEncoderSpec, counts: &Counts<'_>) -> Vec<Di
     let cell = cell_name(spec.cell);
     let layer = |number: usize| {
         let d_in = if number == 0 { spec.d_in } else { spec.d_hidden };
-        let (title, shape) = match spec.bidirectional {
-            true => (
-                format!("{cell} → and {cell} ←"),
-                format!("{d_in} → 2 · {} = {}, side by side", spec.d_hidden / 2, spec.d_hidden),
-            ),
-            false => (format!("{cell} →"), format!("{d_in} → {}", spec.d_hidden)),
+        let (title, shape) = if spec.bidirectional {
+            let both = format!("{d_in} → 2 · {} = {}, side by side", spec.d_hidden / 2, spec.d_hidden);
+            (format!("{cell} → and {cell} ←"), both)
+        } else {
+            (format!("{cell} →"), format!("{d_in} → {}", spec.d_hidden))
         };
         let path = format!("encoder.layers.{number}");
         let one =
@@ -320,18 +332,20 @@ fn recurrent_decoder(spec: &RecurrentDecoderSpec, counts: &Counts<'_>) -> Vec<Di
     let attention = || {
         let (title, scores) = match spec.attention {
             AttentionKind::None => return None,
-            AttentionKind::Additive => ("Attention (Bahdanau)", "e_j = vᵀ tanh(W s before + U h_j)"),
-            AttentionKind::Concat => ("Attention (additive)", "e_j = vᵀ tanh(W s + U h_j)"),
-            AttentionKind::Dot => ("Attention (Luong, dot)", "e_j = sᵀ h_j"),
-            AttentionKind::General => ("Attention (Luong, general)", "e_j = sᵀ W h_j"),
+            AttentionKind::Additive => ("Attention (Bahdanau)", "e_j = vᵀ tanh(W h before + U H_j)"),
+            AttentionKind::Concat => ("Attention (additive)", "e_j = vᵀ tanh(W h + U H_j)"),
+            AttentionKind::Dot => ("Attention (Luong, dot)", "e_j = hᵀ H_j"),
+            AttentionKind::General => ("Attention (Luong, general)", "e_j = hᵀ W H_j"),
         };
         let one = DiagramBox::new("decoder.attention", title, DiagramKind::Attention)
             .detail(scores)
-            .detail(format!("c = Σ softmax(e)_j h_j, {} columns", spec.d_memory));
+            .detail(format!("context = Σ softmax(e)_j H_j, {} columns", spec.d_memory));
         Some(counted(one, counts, &["decoder.attention"]))
     };
-    if spec.attention == AttentionKind::Additive {
-        boxes.extend(attention());
+    let attends_first = spec.attention == AttentionKind::Additive;
+    if attends_first {
+        // It reads the state before; the embedding goes around it.
+        boxes.extend(attention().map(DiagramBox::apart));
     }
     for number in 0..spec.n_layers {
         let path = format!("decoder.layers.{number}");
@@ -342,30 +356,30 @@ fn recurrent_decoder(spec: &RecurrentDecoderSpec, counts: &Counts<'_>) -> Vec<Di
         if number == 0 {
             one = match spec.input_feeding {
                 InputFeeding::None => one,
-                InputFeeding::Context => one.detail("reads [y; c of the position before]"),
-                InputFeeding::Output => one.detail("reads [y; output of the position before]"),
+                InputFeeding::Context => one.detail("reads [embedding; context before]"),
+                InputFeeding::Output => one.detail("reads [embedding; output before]"),
             };
-            if spec.attention == AttentionKind::Additive {
-                one = one.detail("its gates also read c");
+            if attends_first {
+                one = one.detail("its gates read embedding and context").around(1);
             }
         }
         boxes.push(counted(one, counts, &[&path]).again(states(spec.cell)));
     }
-    if spec.attention != AttentionKind::Additive {
+    if !attends_first {
         boxes.extend(attention());
     }
-    let read = if spec.attention == AttentionKind::None { "s" } else { "[s; c]" };
+    let attends_last = !attends_first && spec.attention != AttentionKind::None;
+    let around = |one: DiagramBox| if attends_last { one.around(1) } else { one };
+    let read = if spec.attention == AttentionKind::None { "h" } else { "[h; context]" };
     if spec.readout {
         let one =
             DiagramBox::new("decoder.readout", format!("t = tanh(W {read} + b)"), DiagramKind::FeedForward)
                 .detail(format!("{} → {}", spec.d_read(), spec.d_model));
-        boxes.push(counted(one, counts, &["decoder.readout"]));
+        boxes.push(around(counted(one, counts, &["decoder.readout"])));
     } else if spec.attention != AttentionKind::None {
         let detail = format!("{} columns", spec.d_read());
-        boxes.push(
-            DiagramBox::new("decoder.joined", "[s; c], side by side", DiagramKind::FeedForward)
-                .detail(detail),
-        );
+        let one = DiagramBox::new("decoder.joined", "[h; context], side by side", DiagramKind::FeedForward);
+        boxes.push(around(one.detail(detail)));
     }
     boxes.into_iter().map(DiagramPart::Box).collect()
 }

@@ -66,14 +66,18 @@ impl Decode for Sequences<'_> {
         let precision = self.pass.precision();
         let both = tape::attentive_recurrent(layer.cell, self.lengths, projected, recurrence(), precision);
         let [_, width] = both.shape();
-        let hidden = tape::columns(both.clone(), 0..layer.d);
+        let mut hidden = tape::columns(both.clone(), 0..layer.d);
         self.pass.record_attention(&only_place(), || {
             let before = before(&hidden_part(initial.clone(), layer), &hidden);
             tape::attentive_recurrent_weights(&recurrence(), &before)
         });
         let context = tape::columns(both.clone(), width - d_value..width);
         if self.lengths.width() == 1 {
-            self.keep(0, &tape::columns(both, 0..layer.state_width()));
+            let states = tape::columns(both, 0..layer.state_width());
+            let place = layer.input.weight.name().trim_end_matches(".input.weight");
+            let states = self.pass.observe_states(place, self.position as usize, layer.d, states);
+            self.keep(0, &states);
+            hidden = hidden_part(states, layer);
         }
         [hidden, context]
     }
@@ -131,7 +135,7 @@ impl RecurrentDecoder<Trained> {
     /// The output of every position of the embedded tokens `x`, of sequences that start from the
     /// [initial](Self::initial) states.
     pub(crate) fn decode(&self, x: Value, mut sequences: Sequences<'_>) -> Value {
-        if !self.feeds_input() {
+        if !self.feeds_input() && !sequences.pass.watches_gradients() {
             return self.forward(x, &mut sequences);
         }
         let (width, lengths) = (sequences.lengths.width(), Lengths::full(sequences.batch(), 1));

@@ -1,6 +1,8 @@
 //! Whole sequences that see all of themselves.
 
-use attentive_tape::{self as tape, Causality, Direction, RecurrentDirection, TapeRecurrence, Value};
+use attentive_tape::{
+    self as tape, Causality, Direction, Lengths, RecurrentDirection, TapeRecurrence, Value,
+};
 
 use super::{RelativeEncoding, Sequences, Trained};
 use crate::nn::{Attention, Encode, RecurrentLayer, RecurrentStates};
@@ -22,6 +24,9 @@ impl Encode for Sequences<'_> {
     }
 
     fn read_both(&mut self, x: &Value, layers: [&RecurrentLayer<Trained>; 2]) -> RecurrentStates<Value> {
+        if self.pass.watches_gradients() {
+            return self.read_one_by_one(x, layers);
+        }
         let directions = layers.map(|layer| self.reading(x, layer, None));
         let RecurrentLayer { cell, d, .. } = *layers[0];
         let precision = self.pass.precision();
@@ -55,9 +60,59 @@ impl Sequences<'_> {
         layer: &RecurrentLayer<Trained>,
         initial: Option<Value>,
     ) -> Value {
+        if self.pass.watches_gradients() {
+            return self.watched_states(x, layer, initial);
+        }
         let direction = self.reading(x, layer, initial);
         let precision = self.pass.precision();
         tape::recurrent(layer.cell, self.lengths, vec![direction], precision)
+    }
+
+    /// Like [`Sequences::states`] of a single sequence, one position after the other, whose gradients are
+    /// watched.
+    fn watched_states(
+        &mut self,
+        x: &Value,
+        layer: &RecurrentLayer<Trained>,
+        initial: Option<Value>,
+    ) -> Value {
+        let RecurrentDirection { direction, projected, mut recurrence } = self.reading(x, layer, initial);
+        let (precision, len) = (self.pass.precision(), self.lengths.width());
+        let one = Lengths::full(self.batch(), 1);
+        let place = layer.input.weight.name().trim_end_matches(".input.weight");
+        let mut inputs: Vec<(usize, Value)> =
+            tape::positions_apart(projected, len).into_iter().enumerate().collect();
+        if direction == Direction::Backward {
+            inputs.reverse();
+        }
+        let mut states = vec![None; len];
+        for (position, projected) in inputs {
+            let step = RecurrentDirection {
+                direction: Direction::Forward,
+                projected,
+                recurrence: recurrence.clone(),
+            };
+            let state = tape::recurrent(layer.cell, &one, vec![step], precision);
+            let state = self.pass.observe_states(place, self.position as usize + position, layer.d, state);
+            recurrence.initial = Some(state.clone());
+            states[position] = Some(state);
+        }
+        tape::positions_together(states.into_iter().flatten().collect())
+    }
+
+    /// Like [`Encode::read_both`], one direction after the other.
+    fn read_one_by_one(
+        &mut self,
+        x: &Value,
+        layers: [&RecurrentLayer<Trained>; 2],
+    ) -> RecurrentStates<Value> {
+        let RecurrentLayer { cell, d, .. } = *layers[0];
+        let both = layers.map(|layer| self.read(x, layer));
+        let parts = (0..cell.states()).flat_map(|n| {
+            both.each_ref().map(|states| tape::columns(states.last.clone(), n * d..(n + 1) * d))
+        });
+        let last = tape::join(parts.collect());
+        RecurrentStates { hidden: tape::join(both.map(|states| states.hidden).into()), last }
     }
 
     /// What one direction of a layer reads.

@@ -73,6 +73,20 @@ impl<'a> Pass<'a> {
         Self { gradients: Some(gradients), ..self.recorded() }
     }
 
+    /// Whether the gradients of the layers' outputs are wanted.
+    pub(crate) fn watches_gradients(&self) -> bool {
+        self.gradients.is_some()
+    }
+
+    /// The `states` of a recurrent layer at `position`, of which the first `d` columns are its output, as a
+    /// value whose gradient a watch of gradients receives: also through the states that follow.
+    pub(crate) fn observe_states(&self, name: &str, position: usize, d: usize, states: Value) -> Value {
+        match self.gradients {
+            Some(gradients) => gradients.add(name.to_owned(), position, d, states),
+            None => states,
+        }
+    }
+
     /// The same pass, with attention weights recorded in `watch`.
     pub fn watched(self, watch: &'a AttentionWatch) -> Self {
         Self { watch: Some(watch), ..self }
@@ -126,20 +140,36 @@ impl<'a> Pass<'a> {
 #[derive(Debug, Default)]
 pub struct GradientWatch(RefCell<Vec<WatchedOutput>>);
 
-/// The output of a layer.
+/// The output of a layer at some positions.
 #[derive(Debug)]
 pub(crate) struct WatchedOutput {
     pub(crate) name: String,
+    /// The position of the first row.
+    pub(crate) first: usize,
     /// `[rows, columns]`
     pub(crate) shape: [usize; 2],
+    /// The columns that are the output.
+    pub(crate) columns: usize,
     pub(crate) slot: GradientSlot,
 }
 
 impl GradientWatch {
+    /// Watches the output of a layer, unless its states are watched.
     fn watch(&self, name: String, output: Value) -> Value {
+        let is_state_of = |known: &WatchedOutput| {
+            known.name.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if self.0.borrow().iter().any(is_state_of) {
+            return output;
+        }
+        let [_, columns] = output.shape();
+        self.add(name, 0, columns, output)
+    }
+
+    fn add(&self, name: String, first: usize, columns: usize, output: Value) -> Value {
         let slot = GradientSlot::default();
         let watched = tape::watched(output, &slot);
-        self.0.borrow_mut().push(WatchedOutput { name, shape: watched.shape(), slot });
+        self.0.borrow_mut().push(WatchedOutput { name, first, shape: watched.shape(), columns, slot });
         watched
     }
 
