@@ -139,7 +139,7 @@ fn the_attention_is_shown_as_lines_and_as_heat_maps() {
         });
         page.texts(".all .small", |all| all.len() == 2 * 3);
         page.press(".all .small:nth-of-type(1)");
-        page.until("document.querySelector('.map-frame').previousSibling.previousSibling.textContent.includes('head 1')");
+        page.until("document.querySelector('section:has(> .map-frame) > h3').textContent.includes('head 1')");
         page.press(".pair .tokens .token:nth-child(2)");
         page.text(".readout", |told| told.contains("attends most to") && told.contains("In place of"));
     });

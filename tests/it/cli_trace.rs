@@ -40,12 +40,12 @@ fn a_transformer_shows_every_operation() {
     let folder = trained();
     let sentence = ["runs/c", "1 2 3", "--target", "3 2"];
     let text = traced(&folder, &sentence);
-    assert!(text.starts_with("source: 1 2 3 </s>\ntarget: <s> 3 2\noperation "), "{text}");
+    assert!(text.starts_with("source: 1 2 3 </s>\ntarget: <s> 3 2\npredicts: 3 2 </s>\noperation "), "{text}");
     for line in ["src.embedding", "decoder.layers.0.self_attention.mask", "head.probabilities"] {
         assert!(text.lines().any(|found| found.starts_with(&format!("{line} "))), "{line} in {text}");
     }
     let data = traced_json(&folder, &sentence);
-    assert_eq!(names(&data).len(), text.lines().count() - 3);
+    assert_eq!(names(&data).len(), text.lines().count() - 4);
     assert_eq!(data["operations"][0].get("values"), None);
     assert_eq!(data["gradients"], Value::Null);
 
