@@ -27,8 +27,9 @@ pub(crate) fn attention(
     model.run_whole(py, |pipeline| {
         let shown = pipeline.show(text, translation.map_or(InspectionTarget::Own, InspectionTarget::Text))?;
         page::check_size(shown.weights(pipeline))?;
+        let trace = shown.clone().trace(pipeline)?;
         let inspection = shown.inspect(pipeline)?;
-        let page = page::attention(&model.name(), &inspection, None);
+        let page = page::attention(&model.name(), &inspection, Some(&trace));
         Ok((
             inspection.src,
             inspection.tgt,

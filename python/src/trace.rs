@@ -40,7 +40,7 @@ pub(crate) fn traced(
     });
     let request = TraceRequest {
         target: translation,
-        options: TraceOptions { unweighted },
+        options: TraceOptions { unweighted, ..TraceOptions::default() },
         backward: backward.transpose()?,
     };
     model.run_whole(py, |pipeline| {

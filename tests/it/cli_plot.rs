@@ -270,7 +270,7 @@ fn models_of_every_family_are_drawn() {
     for (family, data, title) in [
         ("decoder_only", "data.train = { text = 'a' }", "Self-attention, masked"),
         ("encoder_only", "data.train = { text = 'a' }", "Softmax"),
-        ("tagger", corpus, "labels at each position"),
+        ("tagger", corpus, "one number for each label at each position"),
         ("classifier", corpus, "Mean of all positions"),
     ] {
         folder.write("f.toml", format!("format = 1\n{data}\n[model]\nfamily = '{family}'\n"));

@@ -40,7 +40,10 @@ fn a_transformer_shows_every_operation() {
     let folder = trained();
     let sentence = ["runs/c", "1 2 3", "--target", "3 2"];
     let text = traced(&folder, &sentence);
-    assert!(text.starts_with("source: 1 2 3 </s>\ntarget: <s> 3 2\npredicts: 3 2 </s>\noperation "), "{text}");
+    assert!(
+        text.starts_with("source: 1 2 3 </s>\ntarget: <s> 3 2\npredicts: 3 2 </s>\noperation "),
+        "{text}"
+    );
     for line in ["src.embedding", "decoder.layers.0.self_attention.mask", "head.probabilities"] {
         assert!(text.lines().any(|found| found.starts_with(&format!("{line} "))), "{line} in {text}");
     }
@@ -68,7 +71,7 @@ fn a_transformer_shows_every_operation() {
 fn gradients_are_those_of_the_wanted_prediction() {
     let folder = trained_as("seq2seq", "[model.recurrent]\nd_hidden = 16\n");
     let sentence = ["runs/c", "1 2 3", "--target", "3 2 1"];
-    let data = traced_json(&folder, &[&sentence[..], &["--backward", "1", "--unweighted"]].concat());
+    let data = traced_json(&folder, &[&sentence[..], &["--backward=1", "--unweighted"]].concat());
     let outputs = data["gradients"]["outputs"].as_array().unwrap();
     let of = |name: &str| outputs.iter().find(|output| output["name"] == name).unwrap();
     assert_eq!(of("src")["tokens"], json!(["1", "2", "3", "</s>"]));
@@ -78,8 +81,8 @@ fn gradients_are_those_of_the_wanted_prediction() {
     assert!(data["operations"].as_array().unwrap().iter().any(|one| one["position"] == 3));
     let all = traced(&folder, &[&sentence[..], &["--backward"]].concat());
     assert!(all.contains("lengths of the gradients of parameters:"), "{all}");
-    folder.fails("trace runs/c 1 --backward 9", 2, &["no prediction at position 9", "counted from 0"]);
-    folder.fails("trace runs/c 1 --backward first", 2, &["expected a position, `last` or `all`"]);
+    folder.fails("trace runs/c 1 --backward=9", 2, &["no prediction at position 9", "counted from 0"]);
+    folder.fails("trace runs/c 1 --backward=first", 2, &["expected a position, `last` or `all`"]);
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl ModelConfig {
             n_kv_heads: self.n_kv_heads.map_or(n_heads, NonZeroUsize::get),
             d_head: (self.d_head).map_or(self.d_model / n_heads.max(1), NonZeroUsize::get),
             bias: self.attention_bias,
-            output_bias: self.attention_output_bias.unwrap_or(self.attention_bias),
+            output_bias: self.has_attention_output_bias(),
             scale: self.attention_scale,
             dropout: self.attention_dropout,
             positions,
@@ -116,6 +116,11 @@ impl ModelConfig {
             _ => RelativePositions::None,
         };
         SelfMixing::Attention(self.attention(n_heads, positions))
+    }
+
+    /// True if the output projection of attention has a bias.
+    pub fn has_attention_output_bias(&self) -> bool {
+        self.attention_output_bias.unwrap_or(self.attention_bias)
     }
 
     /// Attention heads of the decoder.

@@ -149,7 +149,8 @@ pub struct ModelConfig {
     /// Whether embeddings are multiplied by √d_model (*Attention Is All You Need*, section 3.4).
     #[schemars(extend("x-needs" = "tokens"))]
     pub scale_embeddings: bool,
-    /// Whether the query, key, value and output projections of attention have biases.
+    /// Whether the query, key and value projections of attention have biases; by default, also the output
+    /// projection.
     #[schemars(extend("x-needs" = "transformer multi_head_attention"))]
     pub attention_bias: bool,
     /// Whether the output projection of attention has a bias. By default, it is `model.attention_bias`.

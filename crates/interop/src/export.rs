@@ -183,6 +183,7 @@ impl UnsupportedFeatures {
         found.unless(!is_relative, "`model.positions` acts in self-attention");
         found.unless(model.positions != Positions::None, "`model.positions` is `none`");
         found.unless(model.attention_bias, "`model.attention_bias` is false");
+        found.unless(model.has_attention_output_bias(), "`model.attention_output_bias` is false");
         found.unless(model.feed_forward_bias, "`model.feed_forward_bias` is false");
         found.unless(!model.feed_forward_gate, "`model.feed_forward_gate` is true");
         found.unless(model.attention_scale.is_none(), "`model.attention_scale` is set");

@@ -3,6 +3,10 @@
 use std::hint::black_box;
 
 use attentive_kernels::Lengths;
+use attentive_kernels::additive_attention::{
+    AdditiveAttentionGradients, AdditiveAttentionInputs, AdditiveAttentionShape, additive_attention_backward,
+    additive_attention_of_each,
+};
 use attentive_kernels::gemm::Float;
 use attentive_kernels::linear::Affine;
 use attentive_kernels::recurrent::{
@@ -123,6 +127,47 @@ mod layer {
         bencher
             .counter(ItemsCount::new(2 * operations(call)))
             .bench_local(|| recurrent_backward(vec![layer.backward(call)], &states, black_box(&grad)));
+    }
+}
+
+/// Additive attention with a query per sentence.
+#[divan::bench_group(sample_count = 20)]
+mod additive {
+    use super::*;
+
+    const SHAPE: AdditiveAttentionShape =
+        AdditiveAttentionShape { rows: BATCH, src_len: LEN, d_key: D, d_value: D };
+
+    fn inputs(all: &[Vec<f32>; 4]) -> AdditiveAttentionInputs<'_, &[f32]> {
+        let [queries, keys, values, v] = all;
+        AdditiveAttentionInputs { queries, keys, values, lengths: None, v }
+    }
+
+    fn operands() -> [Vec<f32>; 4] {
+        [BATCH * D, ROWS * D, ROWS * D, D].map(numbers)
+    }
+
+    #[divan::bench]
+    fn forward(bencher: Bencher<'_, '_>) {
+        let (all, mut out, mut weights) = (operands(), numbers(BATCH * D), numbers(ROWS));
+        bencher.bench_local(|| {
+            additive_attention_of_each(SHAPE, black_box(inputs(&all)), &mut out, &mut weights);
+        });
+    }
+
+    #[divan::bench]
+    fn backward(bencher: Bencher<'_, '_>) {
+        let (all, weights, grad) = (operands(), numbers(ROWS), numbers(BATCH * D));
+        let [mut queries, mut keys, mut values, mut v] = operands();
+        bencher.bench_local(|| {
+            let gradients = AdditiveAttentionGradients {
+                queries: &mut queries[..],
+                keys: &mut keys[..],
+                values: &mut values[..],
+                v: &mut v[..],
+            };
+            additive_attention_backward(SHAPE, black_box(inputs(&all)), &weights, &grad, gradients);
+        });
     }
 }
 

@@ -11,6 +11,6 @@ mod trace;
 pub use attention::attention;
 
 pub use console::{console, console_policy};
-pub use trace::{trace, trace_data};
+pub use trace::{has_inner_operations, trace, trace_data};
 
 pub use explanation::{bytes_of, check_size, exact_explanation, explanation};

@@ -105,7 +105,10 @@ impl Pipeline {
             Task::Embed => Err(predicts_nothing()),
             Task::Tag if !model.has(StackKind::Transformer) || model.family.d_input().is_some() => {
                 let problem = "this tagger has no attention over tokens to explain";
-                Err(Error::usage(problem, "use it with `attentive tag`"))
+                Err(Error::usage(
+                    problem,
+                    "use it with `attentive tag`; `attentive trace` shows its gates and states",
+                ))
             }
             _ => self.sentence(src, target),
         }

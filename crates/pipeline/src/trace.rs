@@ -1,5 +1,6 @@
 //! Every operation of a model for one sentence.
 
+use attentive_architecture::DecoderSpec;
 use attentive_base::batch::{Batch, Padded};
 use attentive_base::body::Body;
 use attentive_base::error::{Error, Result};
@@ -13,7 +14,7 @@ use super::{Pipeline, Warning};
 const MOST_CLASSES: usize = 1000;
 
 /// What to trace.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TraceRequest<'a> {
     /// The translation that the decoder reads; the model's own if there is none.
     pub target: Option<&'a str>,
@@ -129,7 +130,8 @@ impl Pipeline {
             .as_ref()
             .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
         let (model, batch) = (self.model(), Batch::of(inputs));
-        let operations = model.trace(&batch, request.options);
+        self.check_position(request.options.only.position, example.tgt_in().len())?;
+        let operations = model.trace(&batch, request.options.clone());
         let (backward_from, gradients) = match request.backward {
             None => (None, None),
             Some(position) => {
@@ -160,6 +162,20 @@ impl Pipeline {
         })
     }
 
+    /// Refuses a position that is not computed by itself.
+    fn check_position(&self, position: Option<usize>, len: usize) -> Result<()> {
+        let Some(position) = position else { return Ok(()) };
+        if !matches!(self.architecture.decoder(), Some(DecoderSpec::Recurrent(_))) {
+            let problem = "this model computes all positions at once";
+            return Err(Error::usage(problem, "leave out the position: each is a row of the values"));
+        }
+        if position >= len {
+            let problem = format!("there is no position {position}: the decoder reads {len}");
+            return Err(Error::usage(problem, "positions are counted from 0"));
+        }
+        Ok(())
+    }
+
     /// The gradients, and the prediction whose loss went backward if it was only one.
     fn gradients(
         &self,
@@ -172,9 +188,13 @@ impl Pipeline {
             let problem = "this model does not predict one token after the other";
             return Err(Error::usage(problem, "leave out the backward pass"));
         }
+        if targets.is_empty() {
+            let problem = "one token alone predicts nothing that is known";
+            return Err(Error::usage(problem, "give a longer text, or leave out the backward pass"));
+        }
         let position = match position {
             LossPosition::All => None,
-            LossPosition::Last => targets.len().checked_sub(1),
+            LossPosition::Last => Some(targets.len() - 1),
             LossPosition::At(position) => Some(position),
         };
         if let Some(position) = position.filter(|&position| position >= targets.len()) {

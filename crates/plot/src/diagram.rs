@@ -251,6 +251,8 @@ struct Foot {
     y: f64,
     /// Whether no arrow enters the box there.
     is_apart: bool,
+    /// Whether the box has an arrow to itself.
+    has_loop: bool,
 }
 
 /// A box where it was drawn.
@@ -294,6 +296,7 @@ fn draw_column<'a>(
             feet.push(Foot {
                 y: if index == 0 { y + PADDING.min(GAP / 2.0) } else { y + GAP / 2.0 },
                 is_apart: one.is_apart,
+                has_loop: one.again.is_some(),
             });
             draw_box(svg, one, area);
             draw_residual(svg, one, area, &feet, side);
@@ -335,12 +338,13 @@ fn draw_residual(svg: &mut Svg, one: &DiagramBox, area: Area, feet: &[Foot], sid
     let Some(start) = one.around.and_then(|around| feet.len().checked_sub(around + 1)) else {
         return;
     };
-    // Beside a loop, there is less room.
-    let (distance, height) =
-        if one.again.is_some() { (36.0, area.height - 4.0) } else { (20.0, area.height / 2.0) };
+    let height = if one.again.is_some() { area.height - 4.0 } else { area.height / 2.0 };
+    // There is less room beside a loop.
+    let passes_loop = feet[start..].iter().any(|foot| foot.has_loop);
+    let distance = if passes_loop { 26.0 } else { 20.0 };
     let (edge, out) = outer(area, side, distance);
     let (center, end) = (area.x + area.width / 2.0, area.y + height);
-    let Foot { y, is_apart } = feet[start];
+    let Foot { y, is_apart, .. } = feet[start];
     let mut points = vec![(center, y), (out, y), (out, end), (edge, end)];
     if is_apart {
         points.insert(0, (center, y + GAP / 2.0));
@@ -350,15 +354,15 @@ fn draw_residual(svg: &mut Svg, one: &DiagramBox, area: Area, feet: &[Foot], sid
 
 fn draw_loop(svg: &mut Svg, one: &DiagramBox, area: Area, side: OuterSide) {
     let Some(label) = &one.again else { return };
-    let (edge, out) = outer(area, side, 18.0);
+    let (edge, out) = outer(area, side, 14.0);
     let (high, low) = (area.y + 9.0, area.y + area.height - 9.0);
     svg.arrow(&[(edge, high), (out, high), (out, low), (edge, low)], color::QUIET);
     let (x, anchor) = match side {
-        OuterSide::Left => (out - 4.0, Anchor::End),
-        OuterSide::Right => (out + 4.0, Anchor::Start),
+        OuterSide::Left => (edge - 4.0, Anchor::End),
+        OuterSide::Right => (edge + 4.0, Anchor::Start),
     };
     let style = TextStyle { size: DETAIL_SIZE, ..TextStyle::plain(anchor).quiet() };
-    svg.text(x, area.y + area.height / 2.0 + 4.0, label, style);
+    svg.text(x, area.y + 4.0, label, style);
 }
 
 /// The outer edge of a box, and a point beside it.

@@ -150,6 +150,7 @@ impl StepReport {
     ) -> Self {
         let per_token = |sum: f64| sum / totals.n_tokens.max(1) as f64;
         let per_update = |sum: f64| sum / totals.updates.max(1) as f64;
+        let per_measured = |sum: f64| sum / totals.group_updates.max(1) as f64;
         let groups = learner.groups().names().iter().zip(&totals.group_norms);
         Self {
             step,
@@ -161,7 +162,7 @@ impl StepReport {
             accuracy: per_token(totals.n_correct as f64),
             learning_rate,
             gradient_norm: per_update(totals.gradient_norms),
-            gradient_norms: groups.map(|(name, &sum)| (name.clone(), per_update(sum))).collect(),
+            gradient_norms: groups.map(|(name, &sum)| (name.clone(), per_measured(sum))).collect(),
             reference_probability: learner.reference_probability(step),
             tgt_tokens: totals.n_tokens,
             tokens_per_second: totals.timed_tokens as f64 / totals.time.as_secs_f64(),

@@ -36,13 +36,13 @@ impl ScheduledSampling {
         }
     }
 
-    /// ε: the probability of using the reference's token after `step` updates.
     /// The ε of update number `step`, counted from 1; `None` without scheduled sampling.
     pub(super) fn reference_probability_in(&self, step: u64) -> Option<f64> {
         let is_used = !matches!(self.config.kind, SamplingKind::None);
         is_used.then(|| self.reference_probability(step.saturating_sub(1)))
     }
 
+    /// ε: the probability of using the reference's token after `step` updates.
     fn reference_probability(&self, step: u64) -> f64 {
         let SamplingConfig { kind, least, decay_steps: k } = self.config;
         let i = step as f64;

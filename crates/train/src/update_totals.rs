@@ -22,9 +22,12 @@ pub(super) struct UpdateTotals {
     pub n_tokens: u64,
     /// The sum of the norms of the gradients.
     pub gradient_norms: f64,
-    /// The sum of the norms of the gradients of each group.
+    /// The sum of the norms of the gradients of each group, over `group_updates`.
     #[serde(default)]
     pub group_norms: Vec<f64>,
+    /// The updates whose groups were measured; those before a checkpoint of an earlier program were not.
+    #[serde(default)]
+    pub group_updates: u64,
     /// The number of target tokens of the updates that were timed.
     #[serde(skip)]
     pub timed_tokens: u64,
@@ -43,6 +46,7 @@ impl UpdateTotals {
         self.n_correct += n_correct as u64;
         self.n_tokens += n_tokens as u64;
         self.gradient_norms += update.gradient_norm;
+        self.group_updates += 1;
         self.group_norms.resize(update.group_norms.len(), 0.0);
         self.group_norms.iter_mut().zip(&update.group_norms).for_each(|(sum, norm)| *sum += norm);
         self.timed_tokens += n_tokens as u64;

@@ -21,7 +21,8 @@ Examples:
 
 /// Write an HTML page that shows the attention of every layer and head, and what the model predicts.
 ///
-/// It also shows scores before the softmax, masks, and the gates and states of recurrent cells.
+/// It also shows scores before the softmax, masks, and the gates and states of recurrent cells, of which
+/// `attentive trace` has the numbers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -61,6 +62,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     if inspection.maps.is_empty() {
         message::note("this model has no attention: the page shows probabilities, gates and states");
+    }
+    if trace.as_ref().is_some_and(|trace| !page::has_inner_operations(trace)) {
+        message::note(
+            "the page leaves out scores, gates and states, which are too many: see `attentive trace --only`",
+        );
     }
     let page = page::attention(&title, &inspection, trace.as_ref());
     let path = args.output.as_deref().unwrap_or(Path::new("explanation.html"));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_model::trace::{GradientNorms, PositionNorms, TraceOptions, TracedOperation};
+use attentive_model::trace::{GradientNorms, PositionNorms, TraceFilter, TraceOptions, TracedOperation};
 use attentive_page as page;
 use attentive_pipeline::{LossPosition, Pipeline, Trace, TraceRequest};
 
@@ -18,17 +18,17 @@ Examples:
   attentive trace runs/multi30k 'A dog runs.' --only cross_attention --values
   attentive trace runs/multi30k 'A dog runs.' --html --output trace.html
   attentive trace runs/multi30k 'A dog runs.' --json --values | jq '.operations[0]'
-  attentive trace runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.' --backward last
+  attentive trace runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.' --backward=last
   attentive trace runs/shakespeare 'To be' --only 'decoder.layers.0.*'";
 
 /// Show every operation of a pass, with its formula, its shape and its values.
 ///
-/// The pass is one of its own, which computes as the formulas say, and equals the others up to rounding. Decoders
-/// read the translation as in training. The columns are the operation, with the position of the target behind `@`
-/// where positions are computed one after the other; the shape of its result, a row for each position; the mean, the
-/// norm (the square root of the sum of squares) and the largest absolute value; and the formula, with what it reads.
-/// In formulas, σ is the sigmoid 1 / (1 + e^−x), ∘ multiplies element by element, · multiplies matrices, [a; b] puts
-/// side by side, and [:, 0:8] takes columns.
+/// The pass is one of its own, which computes as the formulas say, and equals the others up to rounding.
+/// Decoders read the translation as in training. The columns are the operation, with the position of the
+/// target behind `@` where positions are computed one after the other; the shape of its result, a row for
+/// each position; the mean, the norm (the square root of the sum of squares) and the largest absolute value;
+/// and the formula, with what it reads. In formulas, σ is the sigmoid 1 / (1 + e^−x), ∘ multiplies element by
+/// element, · multiplies matrices, [a; b] puts side by side, and [:, 0:8] takes columns.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -43,15 +43,17 @@ pub(crate) struct Args {
     /// Show only operations whose name contains PATTERN or, if it has a `*`, matches it; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// Of decoders that compute one position after the other, show only this position, counted from 0.
+    /// Of a recurrent decoder, which computes one position after the other, show only this one, counted
+    /// from 0. What is computed for all positions together stays.
     #[arg(long, value_name = "N")]
     position: Option<usize>,
     /// Write the values, too.
     #[arg(long)]
     values: bool,
-    /// Also compute backward from the loss of a prediction, and show how long the gradient of each layer's
-    /// output is at each position: `all` predictions, the `last`, or that at a position, counted from 0.
-    #[arg(long, value_name = "N|last|all", num_args = 0..=1, default_missing_value = "all", value_parser = loss_position)]
+    /// Also compute backward from the loss of a prediction of a model that translates or continues texts, and
+    /// show how long the gradient of each layer's output is at each position: `all` predictions, the `last`,
+    /// or that at a position, counted from 0.
+    #[arg(long, value_name = "N|last|all", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = loss_position)]
     backward: Option<LossPosition>,
     /// Also compute softmax(X·Xᵀ)·X of the first input X: self-attention without weights, which no model
     /// computes.
@@ -81,21 +83,18 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let pipeline = Pipeline::load(&dir)?;
     let request = TraceRequest {
         target: args.target.as_deref(),
-        options: TraceOptions { unweighted: args.unweighted },
+        options: TraceOptions {
+            only: TraceFilter { patterns: args.only.clone(), position: args.position },
+            unweighted: args.unweighted,
+        },
         backward: args.backward,
     };
-    let mut trace = pipeline.trace(&args.sentence, &request)?;
+    let trace = pipeline.trace(&args.sentence, &request)?;
     message::warnings(&trace.warnings);
-    if !args.only.is_empty() {
-        trace.operations.retain(|one| args.only.iter().any(|pattern| matches(pattern, &one.name)));
-        if trace.operations.is_empty() {
-            let patterns = args.only.join("`, `");
-            let problem = format!("no operation has a name with `{patterns}`");
-            return Err(Error::usage(problem, "without `--only`, all names are shown"));
-        }
-    }
-    if let Some(position) = args.position {
-        trace.operations.retain(|one| one.position.is_none_or(|at| at == position));
+    if trace.operations.is_empty() {
+        let patterns = args.only.join("`, `");
+        let problem = format!("no operation has a name with `{patterns}`");
+        return Err(Error::usage(problem, "without `--only`, all names are shown"));
     }
     let title = dir.display().to_string();
     let default = args.html.then_some(Path::new("trace.html"));
@@ -114,25 +113,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
         message::note(format_args!("open `{}` in a browser", path.display()));
     }
     Ok(())
-}
-
-/// Whether `name` contains `pattern` or, if that has a `*`, matches it.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else {
-        return name.contains(pattern);
-    };
-    let Some(mut behind) = name.strip_prefix(first) else {
-        return false;
-    };
-    let parts: Vec<&str> = rest.split('*').collect();
-    let (last, middle) = parts.split_last().expect("what is split has a part");
-    for part in middle {
-        match behind.split_once(part) {
-            Some((_, rest)) => behind = rest,
-            None => return false,
-        }
-    }
-    behind.ends_with(last)
 }
 
 /// The lines of a table of all operations, each followed by its values if they are wanted.
@@ -233,22 +213,6 @@ fn number(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, is_match) in [
-            ("scores", "decoder.attention.scores", true),
-            ("decoder.*", "decoder.attention.scores", true),
-            ("decoder.*", "encoder.decoder.x", false),
-            ("*.scores", "decoder.attention.scores", true),
-            ("*.scores", "decoder.attention.scores.x", false),
-            ("encoder.*.query", "encoder.layers.0.self_attention.query", true),
-            ("encoder.*.query", "encoder.query", false),
-            ("*", "anything", true),
-        ] {
-            assert_eq!(matches(pattern, name), is_match, "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn numbers_have_four_digits() {

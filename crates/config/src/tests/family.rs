@@ -114,6 +114,16 @@ fn recurrent_widths_are_checked() {
     refuses(&[
         (&format!("{seq2seq}\nmodel.recurrent.d_hidden = 7"), "model.recurrent.d_hidden", "an even number"),
         (
+            &format!("{seq2seq}\nmodel.recurrent = {{ attention = 'none', input_feeding = 'context' }}"),
+            "model.recurrent.input_feeding",
+            "without attention there is no context",
+        ),
+        (
+            &format!("{seq2seq}\nmodel.recurrent = {{ readout = false }}"),
+            "model.tie_embeddings",
+            "`none` or `inputs`, since the prediction reads",
+        ),
+        (
             &format!("{seq2seq}\nmodel.recurrent.d_input = 7"),
             "model.recurrent.d_input",
             "since only the family `tagger` uses it, found 7",

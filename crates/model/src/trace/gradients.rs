@@ -28,7 +28,7 @@ pub struct PositionNorms {
 impl Model {
     /// Returns the lengths (Euclidean norms) of the gradients of the loss of the only sentence of `batch`: of
     /// all its targets, or of the target at `position` alone, without label smoothing and dropout. The
-    /// gradients of recurrent layers are those of their states h: also through the states that follow.
+    /// gradients of recurrent layers are those of their states h and c: also through the states that follow.
     ///
     /// # Panics
     /// If the batch is for a model with other parts, or there is no such target.
@@ -60,7 +60,7 @@ impl Model {
             norms.resize(norms.len().max(output.first + rows), 0.0);
             for (norm_of, row) in norms[output.first..].iter_mut().zip(gradient.chunks_exact(columns.max(1)))
             {
-                *norm_of = norm(&row[..output.columns]);
+                *norm_of = norm(row);
             }
         }
         GradientNorms { loss: total, outputs, parameters }

@@ -4,12 +4,16 @@
 
 mod attention;
 mod cells;
+mod decode;
+mod encode;
+mod filter;
 mod gradients;
 mod matrix;
 mod operation;
 mod tracer;
 
 pub use attention::unweighted_self_attention;
+pub use filter::TraceFilter;
 pub use gradients::{GradientNorms, PositionNorms};
 pub use matrix::TraceMatrix;
 pub use operation::{TracedOperation, TracedValues};
@@ -21,9 +25,11 @@ use self::tracer::Tracer;
 use crate::model::Model;
 use crate::nn::{Decoder, Encoded, Encoder, Head, Labels, OutputProjection, Stack, Trained};
 
-/// What else a trace shows.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a trace shows.
+#[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
+    /// The operations that are kept; all are computed.
+    pub only: TraceFilter,
     /// Also softmax(X·Xᵀ)·X of the first input X; see [`unweighted_self_attention`].
     pub unweighted: bool,
 }

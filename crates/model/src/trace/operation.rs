@@ -36,9 +36,13 @@ impl TracedOperation {
         self.result.values.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
     }
 
-    /// Returns the largest absolute value; 0 without values.
+    /// Returns the largest absolute value; 0 without values, and NaN if one of them is NaN.
     pub fn largest(&self) -> f32 {
-        self.result.values.iter().fold(0.0, |largest, x| largest.max(x.abs()))
+        let values = &self.result.values;
+        if values.iter().any(|x| x.is_nan()) {
+            return f32::NAN;
+        }
+        values.iter().fold(0.0, |largest, x| largest.max(x.abs()))
     }
 }
 

@@ -34,7 +34,7 @@ fn logits_equal_those_of_the_program_for_every_variant() {
         let architecture = config.architecture(VOCAB, VOCAB);
         let Some(batch) = batch(&architecture) else { continue };
         let model = Model::new(&architecture, config.init, 3);
-        let operations = model.trace(&batch, TraceOptions { unweighted: true });
+        let operations = model.trace(&batch, TraceOptions { unweighted: true, ..TraceOptions::default() });
         let names: HashSet<_> = operations.iter().map(|one| (&one.name, one.position)).collect();
         assert_eq!(names.len(), operations.len(), "names are unique: {config:?}");
         for operation in &operations {

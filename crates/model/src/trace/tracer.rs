@@ -3,16 +3,15 @@
 use attentive_architecture::{ActivationKind, NormKind};
 use attentive_base::batch::TokenId;
 use attentive_kernels::nonlinearity::{exact_gelu, nonlinear};
-use attentive_tape::{Direction, Param, Value};
+use attentive_tape::{Param, Value};
 
 use super::TraceOptions;
 use super::attention::AttentionOperands;
 use super::matrix::TraceMatrix;
 use super::operation::{TracedOperation, TracedValues};
 use crate::nn::{
-    AdditiveAttention, AdditiveScores, Attention, Backend, Decode, Dropout, Encode, Input, Linear,
-    MultiplicativeAttention, Norm, Pass, PositionEncoding, RecurrentLayer, RecurrentStates, RelativeEncoding,
-    Trained,
+    Attention, Backend, Dropout, Input, Linear, Norm, Pass, PositionEncoding, RecurrentLayer,
+    RelativeEncoding, Trained,
 };
 
 /// Computes one sentence, and records every operation.
@@ -24,7 +23,7 @@ pub(super) struct Tracer {
     /// The number of positions of this side.
     len: usize,
     pub(super) memory: Option<TraceMatrix>,
-    keys: Option<TraceMatrix>,
+    pub(super) keys: Option<TraceMatrix>,
     /// The state of each recurrent layer, `[1, states · d]`; then what is fed.
     pub(super) states: Vec<TraceMatrix>,
     /// The position of the target, if positions are computed one after the other.
@@ -69,7 +68,9 @@ impl Tracer {
 
     /// Records an operation, and returns its result with its name.
     pub(super) fn record(&mut self, name: &str, formula: &str, result: TraceMatrix) -> TraceMatrix {
-        self.push(name, formula, TracedValues::from(&result));
+        if self.options.only.keeps(name, self.position) {
+            self.push(name, formula, TracedValues::from(&result));
+        }
         result.named(&match self.position {
             Some(position) => format!("{name}@{position}"),
             None => name.to_owned(),
@@ -77,6 +78,9 @@ impl Tracer {
     }
 
     pub(super) fn push(&mut self, name: &str, formula: &str, result: TracedValues) {
+        if !self.options.only.keeps(name, self.position) {
+            return;
+        }
         let (name, formula) = (name.to_owned(), formula.to_owned());
         self.operations.push(TracedOperation { name, position: self.position, formula, result });
     }
@@ -95,7 +99,7 @@ impl Tracer {
         self.record(name, &formula, x.times(&weight.to_vec(), bias.as_deref()))
     }
 
-    fn named_map(&mut self, x: &TraceMatrix, map: &Linear<Trained>) -> TraceMatrix {
+    pub(super) fn named_map(&mut self, x: &TraceMatrix, map: &Linear<Trained>) -> TraceMatrix {
         let name = map.weight.name().trim_end_matches(".weight").to_owned();
         self.map(x, map, &name)
     }
@@ -116,7 +120,7 @@ impl Tracer {
         self.record(name, &format!("{function}({x})"), result)
     }
 
-    fn self_attention(
+    pub(super) fn self_attention(
         &mut self,
         x: &TraceMatrix,
         attention: &Attention<Trained>,
@@ -144,7 +148,7 @@ impl Tracer {
     }
 
     /// Queries of `x`, and keys and values of `memory`.
-    fn queries_keys_values(
+    pub(super) fn queries_keys_values(
         &mut self,
         attention: &Attention<Trained>,
         x: &TraceMatrix,
@@ -162,7 +166,7 @@ impl Tracer {
         })
     }
 
-    fn projected(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>) -> TraceMatrix {
+    pub(super) fn projected(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>) -> TraceMatrix {
         match &layer.forget {
             Some(forget) => {
                 let parts = [forget, &layer.input].map(|map| self.named_map(x, map));
@@ -171,41 +175,7 @@ impl Tracer {
             None => self.named_map(x, &layer.input),
         }
     }
-
-    /// The keys of additive attention, which are the same for all positions.
-    fn keys(&mut self, scores: &AdditiveScores<Trained>) -> TraceMatrix {
-        if let Some(keys) = &self.keys {
-            return keys.clone();
-        }
-        let (memory, position) = (self.memory(), self.position.take());
-        let keys = self.named_map(&memory, &scores.key);
-        self.position = position;
-        self.keys.insert(keys).clone()
-    }
-
-    fn additive_context(&mut self, state: &TraceMatrix, scores: &AdditiveScores<Trained>) -> TraceMatrix {
-        let keys = self.keys(scores);
-        let queries = self.named_map(state, &scores.query);
-        let v = scores.score.to_vec();
-        let name = format!("{} [{}]", scores.score.name(), v.len());
-        self.attend_additively(ATTENTION, &queries, &keys, (&name, &v))
-    }
-
-    /// The state of layer `number`; zeros if there is none.
-    fn state(&self, layer: &RecurrentLayer<Trained>, number: usize) -> TraceMatrix {
-        let state = self.states.get(number).cloned();
-        state.unwrap_or_else(|| TraceMatrix::zeros("zeros", [1, layer.state_width()]))
-    }
-
-    fn keep(&mut self, number: usize, state: TraceMatrix) {
-        if let Some(kept) = self.states.get_mut(number) {
-            *kept = state;
-        }
-    }
 }
-
-/// The place of the only attention of a recurrent decoder.
-const ATTENTION: &str = "decoder.attention";
 
 impl Backend for Tracer {
     type Storage = Trained;
@@ -341,142 +311,13 @@ impl Backend for Tracer {
     }
 }
 
-impl Encode for Tracer {
-    fn attend_whole(
-        &mut self,
-        x: &TraceMatrix,
-        attention: &Attention<Trained>,
-        relative: &RelativeEncoding,
-    ) -> TraceMatrix {
-        self.self_attention(x, attention, relative, false)
-    }
-
-    fn read(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>) -> RecurrentStates<TraceMatrix> {
-        let projected = self.projected(x, layer);
-        let before = TraceMatrix::zeros("zeros", [1, layer.state_width()]);
-        let RecurrentStates { hidden, last } = self.cell(layer, &projected, &before);
-        let behind = match layer.direction {
-            Direction::Forward => "last",
-            Direction::Backward => "first",
-        };
-        let parts = if layer.cell.states() == 1 { "h" } else { "h and c, side by side," };
-        let place = without_position(hidden.name()).trim_end_matches(".h").to_owned();
-        let last = self.record(&format!("{place}.final"), &format!("{parts} at the {behind} position"), last);
-        RecurrentStates { hidden, last }
-    }
-
-    fn read_both(
-        &mut self,
-        x: &TraceMatrix,
-        layers: [&RecurrentLayer<Trained>; 2],
-    ) -> RecurrentStates<TraceMatrix> {
-        let d = layers[0].d;
-        let [forward, backward] = layers.map(|layer| self.read(x, layer));
-        let parts = (0..layers[0].cell.states())
-            .flat_map(|n| [&forward.last, &backward.last].map(|last| last.columns(n * d..(n + 1) * d)));
-        let last = TraceMatrix::joined("", &Vec::from_iter(parts));
-        let place = parent(parent(layers[0].input.weight.name())).trim_end_matches(".forward").to_owned();
-        let both = [forward.hidden, backward.hidden];
-        let formula = format!("[{}; {}], side by side", both[0], both[1]);
-        let hidden = self.record(&format!("{place}.h"), &formula, TraceMatrix::joined("", &both));
-        let of_c = if layers[0].cell.states() == 1 { "" } else { "; then c of both" };
-        let finals = format!("h of {} and of {}, side by side{of_c}", forward.last, backward.last);
-        let last = self.record(&format!("{place}.final"), &finals, last);
-        RecurrentStates { hidden, last }
-    }
-}
-
-impl Decode for Tracer {
-    fn attend_earlier(
-        &mut self,
-        x: &TraceMatrix,
-        attention: &Attention<Trained>,
-        relative: &RelativeEncoding,
-    ) -> TraceMatrix {
-        self.self_attention(x, attention, relative, true)
-    }
-
-    fn attend_memory(&mut self, x: &TraceMatrix, attention: &Attention<Trained>) -> TraceMatrix {
-        let memory = self.memory();
-        let [queries, keys, values] = self.queries_keys_values(attention, x, &memory);
-        let operands = AttentionOperands {
-            queries: &queries,
-            keys: &keys,
-            values: &values,
-            heads: attention.heads,
-            bias: None,
-            is_causal: false,
-        };
-        self.attend(&attention.place.name, &operands)
-    }
-
-    fn advance(&mut self, x: &TraceMatrix, layer: &RecurrentLayer<Trained>, number: usize) -> TraceMatrix {
-        let projected = self.projected(x, layer);
-        let before = self.state(layer, number);
-        let RecurrentStates { hidden, last } = self.cell(layer, &projected, &before);
-        self.keep(number, last.named(hidden.name()));
-        hidden
-    }
-
-    fn advance_attentive(
-        &mut self,
-        x: &TraceMatrix,
-        layer: &RecurrentLayer<Trained>,
-        attention: &AdditiveAttention<Trained>,
-    ) -> [TraceMatrix; 2] {
-        let before = self.state(layer, 0);
-        let h = before.columns(0..layer.d);
-        // Later states have the name of their part h.
-        let is_final = layer.cell.states() > 1 && before.name().ends_with(".final");
-        let h = if is_final { h.named(&format!("{before}[:, 0:{}]", layer.d)) } else { h };
-        let context = self.additive_context(&h, &attention.scores);
-        let of_context = self.map(&context, &attention.context, &format!("{ATTENTION}.context_input"));
-        let of_input = self.projected(x, layer);
-        let sum = of_input.zip(&of_context, |x, c| x + c);
-        let place = parent(parent(layer.input.weight.name())).to_owned();
-        let formula = format!("{of_input} + {of_context}");
-        let projected = self.record(&format!("{place}.input_and_context"), &formula, sum);
-        let RecurrentStates { hidden, last } = self.cell(layer, &projected, &before);
-        self.keep(0, last.named(hidden.name()));
-        [hidden, context]
-    }
-
-    fn attend_states(
-        &mut self,
-        h: &TraceMatrix,
-        attention: &MultiplicativeAttention<Trained>,
-    ) -> TraceMatrix {
-        let memory = self.memory();
-        let queries = match &attention.query {
-            Some(query) => self.named_map(h, query),
-            None => h.clone(),
-        };
-        let scores = queries.times(memory.values(), None);
-        let formula = format!("q·Hᵀ, q {queries}, H {memory}");
-        let scores = self.record(&format!("{ATTENTION}.scores"), &formula, scores);
-        self.average(ATTENTION, &scores)
-    }
-
-    fn attend_states_additively(&mut self, h: &TraceMatrix, scores: &AdditiveScores<Trained>) -> TraceMatrix {
-        self.additive_context(h, scores)
-    }
-
-    fn fed(&mut self, number: usize) -> TraceMatrix {
-        self.states[number].clone()
-    }
-
-    fn feed(&mut self, value: &TraceMatrix, number: usize) {
-        self.keep(number, value.clone());
-    }
-}
-
 /// The path without its last part.
-fn parent(path: &str) -> &str {
+pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 
 /// A name without the position behind it.
-fn without_position(name: &str) -> &str {
+pub(super) fn without_position(name: &str) -> &str {
     name.split(['@', '[']).next().unwrap_or(name)
 }
 

@@ -3,14 +3,14 @@
 use attentive_pipeline::{Inspection, Trace};
 use serde::Serialize;
 
-use super::trace::{inner, rounded_values};
+use super::trace::inner_data;
 use super::{explanation, shared};
 
 /// Returns an HTML page with every attention of `inspection` as a heat map, and a view of the sentence in
 /// which each token shows what it attends to; of a `trace` of the same sentence, it also has the scores
 /// before the softmax, the masks, and the gates and states of recurrent cells. `title` names the model.
 pub fn attention(title: &str, inspection: &Inspection, trace: Option<&Trace>) -> String {
-    let operations = inner(trace).map(|inner| rounded_values(title, &inner));
+    let operations = trace.and_then(|trace| inner_data(title, trace));
     format!(
         include_str!("page.html"),
         style = concat!(shared::style!(), include_str!("../trace/tree.css"), include_str!("page.css")),

@@ -20,7 +20,7 @@ const DIGITS: i32 = 4;
 /// # Errors
 /// [`Error::Usage`] if there are more values than a page can show.
 pub fn trace(title: &str, trace: &Trace) -> Result<String> {
-    let values = n_values(trace);
+    let values: usize = trace.operations.iter().map(|one| one.result.values.len()).sum();
     if values > MAX_VALUES {
         return Err(Error::usage(
             format!("{values} values are more than a page can show"),
@@ -38,76 +38,104 @@ pub fn trace(title: &str, trace: &Trace) -> Result<String> {
             include_str!("tree.js"),
             include_str!("start.js")
         ),
-        data = embedded(&rounded_values(title, trace)),
+        data = embedded(&data(title, trace, trace.operations.iter(), |values| Some(rounded(values)))),
     ))
 }
 
-/// The data of a page.
-pub(super) fn rounded_values(title: &str, trace: &Trace) -> Value {
-    with_values(title, trace, |values| json!(values.iter().map(|&x| rounded(x)).collect::<Vec<_>>()))
+/// Returns true if the [page of an explanation](super::attention) shows scores, masks, gates and states of
+/// `trace`: if there are some, and not too many.
+pub fn has_inner_operations(trace: &Trace) -> bool {
+    let values: usize = inner(trace).map(|one| one.result.values.len()).sum();
+    (1..=MAX_VALUES).contains(&values)
 }
 
-fn n_values(trace: &Trace) -> usize {
-    trace.operations.iter().map(|one| one.result.values.len()).sum()
-}
-
-/// What an explanation shows of a trace: scores before the softmax, masks, gates and states; nothing if they
-/// are too many.
-pub(super) fn inner(trace: Option<&Trace>) -> Option<Trace> {
-    let mut inner = trace.cloned()?;
-    inner.operations.retain(|one| {
+/// The scores before the softmax, masks, gates and states of a trace.
+fn inner(trace: &Trace) -> impl Iterator<Item = &TracedOperation> {
+    trace.operations.iter().filter(|one| {
         let part = one.name.rsplit('.').next().unwrap_or_default();
         matches!(part, "scores" | "mask" | "bias" | "candidate" | "c" | "h") || part.ends_with("_gate")
-    });
-    (!inner.operations.is_empty() && n_values(&inner) <= MAX_VALUES).then_some(inner)
+    })
+}
+
+/// The data of the operations that an explanation shows; `None` if there are none, or too many.
+pub(super) fn inner_data<'a>(title: &'a str, trace: &'a Trace) -> Option<impl Serialize + use<'a>> {
+    has_inner_operations(trace).then(|| data(title, trace, inner(trace), |values| Some(rounded(values))))
 }
 
 /// `trace` as JSON: an object with `title`; `src` and `tgt`, the tokens that the encoder and the decoder
-/// read; `operations`, each with its `name`, the `position` of the target for decoders that compute one
-/// position after the other, its `formula`, the `shape` of its result with the `mean`, the `norm` and the
-/// `largest` absolute value, and the tokens of its rows and columns, if they are positions; with
-/// `has_values`, also its `values`, of which the last dimension varies fastest; `gradients`, if wanted, with
-/// the `loss`, the lengths of the gradients of the layers' `outputs` at each position, and those of the
-/// `parameters`; and `warnings`.
+/// read, and `next`, the token that follows each of `tgt`; `operations`, each with its `name`, the `position`
+/// of the target for decoders that compute one position after the other, its `formula`, the `shape` of its
+/// result with the `mean`, the `norm` and the `largest` absolute value, and the tokens of its rows and
+/// columns, if they are positions; with `has_values`, also its `values`, of which the last dimension varies
+/// fastest; `gradients`, if wanted, with the `loss`, its `position` if it is of one prediction, the lengths
+/// of the gradients of the layers' `outputs` at each position, and those of the `parameters`; and `warnings`.
 pub fn trace_data<'a>(title: &'a str, trace: &'a Trace, has_values: bool) -> impl Serialize + use<'a> {
-    with_values(title, trace, |values| if has_values { json!(values) } else { Value::Null })
+    data(title, trace, trace.operations.iter(), move |values| has_values.then_some(values))
 }
 
-fn with_values(title: &str, trace: &Trace, values: impl Fn(&[f32]) -> Value) -> Value {
-    let Trace { src, tgt, next, operations, gradients, warnings, .. } = trace;
-    let operation = |one: &TracedOperation| {
-        let mut data = json!({
-            "name": one.name,
-            "position": one.position,
-            "formula": one.formula,
-            "shape": one.result.shape,
-            "mean": one.mean(),
-            "norm": one.norm(),
-            "largest": one.largest(),
-            "row_tokens": trace.row_tokens(one),
-            "column_tokens": trace.column_tokens(one),
-        });
-        match values(&one.result.values) {
-            Value::Null => {}
-            values => data["values"] = values,
-        }
-        data
+/// The data that [`trace_data`] describes. There may be millions of values, so they are serialized without a
+/// copy.
+#[derive(Serialize)]
+struct TraceData<'a, V> {
+    title: &'a str,
+    src: &'a [String],
+    tgt: &'a [String],
+    next: &'a [String],
+    operations: Vec<OperationData<'a, V>>,
+    gradients: Option<Value>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct OperationData<'a, V> {
+    name: &'a str,
+    position: Option<usize>,
+    formula: &'a str,
+    shape: &'a [usize],
+    mean: f64,
+    norm: f64,
+    largest: f32,
+    row_tokens: Option<&'a [String]>,
+    column_tokens: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<V>,
+}
+
+/// The data of `operations` of `trace`; `values` makes what is written of their values.
+fn data<'a, V: Serialize>(
+    title: &'a str,
+    trace: &'a Trace,
+    operations: impl Iterator<Item = &'a TracedOperation>,
+    values: impl Fn(&'a [f32]) -> Option<V>,
+) -> TraceData<'a, V> {
+    let operation = |one: &'a TracedOperation| OperationData {
+        name: &one.name,
+        position: one.position,
+        formula: &one.formula,
+        shape: &one.result.shape,
+        mean: one.mean(),
+        norm: one.norm(),
+        largest: one.largest(),
+        row_tokens: trace.row_tokens(one),
+        column_tokens: trace.column_tokens(one),
+        values: values(&one.result.values),
     };
-    json!({
-        "title": title,
-        "src": src,
-        "tgt": tgt,
-        "next": next,
-        "operations": operations.iter().map(operation).collect::<Vec<_>>(),
-        "gradients": gradients.as_ref().map(|gradients| norms(trace, gradients)),
-        "warnings": warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
-    })
+    TraceData {
+        title,
+        src: &trace.src,
+        tgt: &trace.tgt,
+        next: &trace.next,
+        operations: operations.map(operation).collect(),
+        gradients: trace.gradients.as_ref().map(|gradients| norms(trace, gradients)),
+        warnings: trace.warnings.iter().map(Warning::to_string).collect(),
+    }
 }
 
 fn norms(trace: &Trace, gradients: &GradientNorms) -> Value {
     let output = |PositionNorms { name, norms }: &PositionNorms| {
         let tokens = if trace.is_source(name) { &trace.src } else { &trace.tgt };
-        json!({"name": name, "tokens": tokens[..norms.len().min(tokens.len())], "norms": norms})
+        let side = if trace.is_source(name) { "src" } else { "tgt" };
+        json!({"name": name, "side": side, "tokens": tokens[..norms.len().min(tokens.len())], "norms": norms})
     };
     let parameter = |(name, norm): &(String, f64)| json!({"name": name, "norm": norm});
     json!({
@@ -118,14 +146,17 @@ fn norms(trace: &Trace, gradients: &GradientNorms) -> Value {
     })
 }
 
-/// A value with [`DIGITS`] significant digits.
-fn rounded(x: f32) -> Value {
-    let x = f64::from(x);
-    if x == 0.0 || !x.is_finite() {
-        return json!(x);
-    }
-    let unit = 10_f64.powi(DIGITS - 1 - x.abs().log10().floor() as i32);
-    json!((x * unit).round() / unit)
+/// The values with [`DIGITS`] significant digits.
+fn rounded(values: &[f32]) -> Vec<f64> {
+    let one = |&x: &f32| {
+        let x = f64::from(x);
+        if x == 0.0 || !x.is_finite() {
+            return x;
+        }
+        let unit = 10_f64.powi(DIGITS - 1 - x.abs().log10().floor() as i32);
+        (x * unit).round() / unit
+    };
+    values.iter().map(one).collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ function gradients({ loss, position, outputs }) {
   const body = make("div");
   const value = make("p", { class: "value" });
   const shown = (text) => (value.textContent = text);
-  const isSource = ({ name }) => name === "src" || name.startsWith("encoder.");
-  const sides = [outputs.filter(isSource), outputs.filter((output) => !isSource(output))];
+  const sides = ["src", "tgt"].map((side) => outputs.filter((output) => output.side === side));
   for (const side of sides.filter((side) => side.length)) {
     const matrix = { rows: side.length, columns: side[0].norms.length, values: side.flatMap(({ norms }) => norms) };
     const most = (row) => Math.max(...side[row].norms);

@@ -5,6 +5,9 @@ const WIDEST_LABEL = 130;
 const [LEAST_CELL, WIDEST_CELL, READABLE_CELL] = [3, 46, 34]; // Pixels.
 
 const short = (x, digits = 3) => {
+  if (x === null) {
+    return "NaN"; // JSON has neither NaN nor infinity.
+  }
   const size = Math.abs(x);
   return x === 0 ? "0" : size >= 1e4 || size < 1e-3 ? x.toExponential(0) : String(Number(x.toPrecision(digits)));
 };
@@ -19,7 +22,7 @@ function matricesOf({ shape, values }) {
 
 // [r, g, b] of a value whose largest is `most`: blue above 0, red below.
 function tint(value, most) {
-  const share = most ? value / most : 0;
+  const share = most && value !== null ? value / most : 0;
   if (share >= 0) {
     return color(share);
   }

@@ -40,13 +40,13 @@ enum Picture {
     Bars(bars::Args),
 }
 
-/// The file of the chart, and its colors.
+/// The file of the picture, and its colors.
 #[derive(clap::Args)]
 struct OutputArgs {
-    /// Write the chart to this file; without it, standard output must be a file or a pipe.
+    /// Write the picture to this file; without it, standard output must be a file or a pipe.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Background of the chart.
+    /// Background of the picture.
     #[arg(long, value_enum, default_value = "light")]
     theme: Theme,
 }
@@ -71,7 +71,7 @@ impl OutputArgs {
         }
     }
 
-    /// Writes the chart, refusing to overwrite any of the `inputs`.
+    /// Writes the figure, refusing to overwrite any of the `inputs`.
     fn write<'a>(&self, figure: Figure, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
         self.write_svg(&figure.theme(self.theme).svg(), inputs)
     }

@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     args.output.check()?;
-    let architecture = if args.model.is_dir() {
+    let (architecture, knows_labels) = if args.model.is_dir() {
         if !args.overrides.is_empty() {
             let problem = "`--set` changes a configuration, not a model";
             return Err(Error::usage(
@@ -47,19 +47,23 @@ pub(super) fn run(args: &Args) -> Result<()> {
                 "name a configuration, such as `config.toml` in the model's folder",
             ));
         }
-        checkpoint::describe(&args.model)?.architecture
+        (checkpoint::describe(&args.model)?.architecture, true)
     } else {
         let config = Config::load(&args.model, &args.overrides)?;
         let vocab = config.tokenizer.vocab_size;
-        config.model.architecture(vocab, vocab)
+        // How many labels there are is known once their data were read.
+        (config.model.architecture(vocab, vocab), false)
     };
     let title = args.model.display().to_string();
-    args.output.write_svg(&diagram(&title, &architecture).theme(args.output.theme).svg(), [&args.model])
+    let diagram = diagram(&title, &architecture, knows_labels).theme(args.output.theme);
+    args.output.write_svg(&diagram.svg(), [&args.model])
 }
 
 /// The drawing of `architecture`.
-fn diagram(title: &str, architecture: &Architecture) -> Diagram {
+fn diagram(title: &str, architecture: &Architecture, knows_labels: bool) -> Diagram {
     let blueprint = Blueprint::new(architecture);
+    let has_labels = matches!(architecture.head, HeadSpec::Positions(_) | HeadSpec::Sequence { .. });
+    let lacks_labels = has_labels && !knows_labels;
     let counts = Counts { parameters: blueprint.parameters() };
     let (encoder, decoder) = (architecture.body.encoder(), architecture.body.decoder());
     let mut columns = Vec::new();
@@ -84,7 +88,7 @@ fn diagram(title: &str, architecture: &Architecture) -> Diagram {
         columns.push(DiagramColumn { heading: "Decoder".into(), parts });
     }
     if let Some(last) = columns.last_mut() {
-        last.parts.extend(head(architecture, &counts).into_iter().map(DiagramPart::Box));
+        last.parts.extend(head(architecture, lacks_labels, &counts).into_iter().map(DiagramPart::Box));
     }
     let kind = match (encoder.map(|stack| &stack.layers), decoder.map(|stack| &stack.layers)) {
         (Some(EncoderSpec::Recurrent(_)) | None, Some(DecoderSpec::Recurrent(_)))
@@ -94,13 +98,15 @@ fn diagram(title: &str, architecture: &Architecture) -> Diagram {
         }
         _ => "Transformer",
     };
-    let total = HumanCount(blueprint.n_weights() as u64);
+    let of_labels = if lacks_labels { counts.of("head") } else { 0 };
+    let total = HumanCount((blueprint.n_weights() - of_labels) as u64);
+    let without = if lacks_labels { " without those of the labels" } else { "" };
     let sides = match &architecture.body {
         Body::Encoder(_) => "n tokens",
         Body::Decoder(_) => "m tokens",
         Body::EncoderDecoder(..) => "n source tokens, m target tokens",
     };
-    let note = format!("{kind}; {total} parameters; {sides}; read from the bottom up");
+    let note = format!("{kind}; {total} parameters{without}; {sides}; read from the bottom up");
     links.into_iter().fold(Diagram::new(title, columns).note(note), Diagram::link)
 }
 
@@ -151,7 +157,8 @@ fn links_between(top: String, encoder: &EncoderSpec, decoder: &DecoderSpec) -> V
         (encoder, DecoderSpec::Recurrent(stack)) => {
             let mut links = Vec::new();
             if let (EncoderSpec::Recurrent(_), InitialState::Encoder) = (encoder, stack.start) {
-                links.push(link(&top, "decoder.cells", "final"));
+                let label = if stack.n_layers > 1 { "final, by layer" } else { "final" };
+                links.push(link(&top, "decoder.cells", label));
             }
             if stack.attention != AttentionKind::None {
                 links.push(link(&top, "decoder.attention", "H"));
@@ -384,7 +391,7 @@ fn recurrent_decoder(spec: &RecurrentDecoderSpec, counts: &Counts<'_>) -> Vec<Di
     boxes.into_iter().map(DiagramPart::Box).collect()
 }
 
-fn head(architecture: &Architecture, counts: &Counts<'_>) -> Vec<DiagramBox> {
+fn head(architecture: &Architecture, lacks_labels: bool, counts: &Counts<'_>) -> Vec<DiagramBox> {
     let len = if architecture.body.decoder().is_some() { "m" } else { "n" };
     let pooled = |pooling: Pooling, d: usize| {
         let title = match pooling {
@@ -401,6 +408,9 @@ fn head(architecture: &Architecture, counts: &Counts<'_>) -> Vec<DiagramBox> {
             LabelLayer::Tanh => one.detail("behind another layer with tanh"),
             LabelLayer::Relu => one.detail("behind another layer with ReLU"),
         };
+        if lacks_labels {
+            return one.detail(format!("{d} → one number for each label{rows}"));
+        }
         counted(one.detail(format!("{d} → {size} labels{rows}")), counts, &["head"])
     };
     match &architecture.head {

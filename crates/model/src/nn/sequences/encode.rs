@@ -93,7 +93,7 @@ impl Sequences<'_> {
                 recurrence: recurrence.clone(),
             };
             let state = tape::recurrent(layer.cell, &one, vec![step], precision);
-            let state = self.pass.observe_states(place, self.position as usize + position, layer.d, state);
+            let state = self.pass.observe_states(place, self.position as usize + position, state);
             recurrence.initial = Some(state.clone());
             states[position] = Some(state);
         }

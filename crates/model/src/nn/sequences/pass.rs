@@ -78,11 +78,11 @@ impl<'a> Pass<'a> {
         self.gradients.is_some()
     }
 
-    /// The `states` of a recurrent layer at `position`, of which the first `d` columns are its output, as a
-    /// value whose gradient a watch of gradients receives: also through the states that follow.
-    pub(crate) fn observe_states(&self, name: &str, position: usize, d: usize, states: Value) -> Value {
+    /// The `states` of a recurrent layer at `position`, h and c, as a value whose gradient a watch of
+    /// gradients receives: also through the states that follow.
+    pub(crate) fn observe_states(&self, name: &str, position: usize, states: Value) -> Value {
         match self.gradients {
-            Some(gradients) => gradients.add(name.to_owned(), position, d, states),
+            Some(gradients) => gradients.add(name.to_owned(), position, states),
             None => states,
         }
     }
@@ -148,28 +148,23 @@ pub(crate) struct WatchedOutput {
     pub(crate) first: usize,
     /// `[rows, columns]`
     pub(crate) shape: [usize; 2],
-    /// The columns that are the output.
-    pub(crate) columns: usize,
     pub(crate) slot: GradientSlot,
 }
 
 impl GradientWatch {
-    /// Watches the output of a layer, unless its states are watched.
+    /// Watches the output of a layer, unless it is a recurrent one whose states are watched.
     fn watch(&self, name: String, output: Value) -> Value {
         let is_state_of = |known: &WatchedOutput| {
-            known.name.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            known.name.strip_prefix(&name).is_some_and(|rest| matches!(rest, "" | ".forward" | ".backward"))
         };
-        if self.0.borrow().iter().any(is_state_of) {
-            return output;
-        }
-        let [_, columns] = output.shape();
-        self.add(name, 0, columns, output)
+        let is_known = self.0.borrow().iter().any(is_state_of);
+        if is_known { output } else { self.add(name, 0, output) }
     }
 
-    fn add(&self, name: String, first: usize, columns: usize, output: Value) -> Value {
+    fn add(&self, name: String, first: usize, output: Value) -> Value {
         let slot = GradientSlot::default();
         let watched = tape::watched(output, &slot);
-        self.0.borrow_mut().push(WatchedOutput { name, first, shape: watched.shape(), columns, slot });
+        self.0.borrow_mut().push(WatchedOutput { name, first, shape: watched.shape(), slot });
         watched
     }
 
