@@ -33,7 +33,8 @@ fn schedule(
 /// The parameters of the kernels at the only step.
 fn parameters(shape: AdditiveAttentionShape) -> [u32; 11] {
     let AdditiveAttentionShape { rows, src_len, d_key, d_value } = shape;
-    let (columns_before, len, is_backward, step, tape_first, keeps) = (0, 1, false, 0, 0, true);
+    let [columns_before, len, step, tape_first] = [0_usize, 1, 0, 0];
+    let (is_backward, keeps) = (false, true);
     words![src_len, d_key, d_value, d_value, columns_before, len, is_backward, rows, step, tape_first, keeps,]
 }
 
