@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::cli_model::{self, trained};
+use crate::cli_model::{self, trained, trained_as};
 use crate::run::{Folder, for_family};
 
 /// The data of the page that `attentive explain` writes.
@@ -19,17 +19,6 @@ fn explain(folder: &Folder, arguments: &[&str]) -> Value {
     let (_, rest) = page.split_once("type=\"application/json\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     serde_json::from_str(data).unwrap()
-}
-
-/// A folder with a model `runs/c` of the given family, trained with the shared configuration.
-fn trained_as(family: &str, more: &str) -> Folder {
-    let model = format!("[model]\nfamily = '{family}'\n");
-    let config = for_family(cli_model::CONFIG, family).replace("[model]\n", &model);
-    let folder = Folder::new();
-    folder.write("c.toml", config + more);
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder
 }
 
 fn sites(data: &Value) -> Vec<&str> {

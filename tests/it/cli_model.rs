@@ -50,6 +50,17 @@ pub(crate) fn trained() -> Folder {
     folder
 }
 
+/// A folder with a model `runs/c` of the given family, trained with the shared configuration and `more`.
+pub(crate) fn trained_as(family: &str, more: &str) -> Folder {
+    let model = format!("[model]\nfamily = '{family}'\n");
+    let config = for_family(CONFIG, family).replace("[model]\n", &model);
+    let folder = Folder::new();
+    folder.write("c.toml", config + more);
+    let outcome = folder.run("train c.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder
+}
+
 pub(crate) fn stdout(folder: &Folder, arguments: &str) -> String {
     let outcome = folder.run(arguments);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

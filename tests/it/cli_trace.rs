@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::cli_model::{self, trained};
+use crate::cli_model::{self, trained, trained_as};
 use crate::run::{Folder, for_family};
 
 /// The lines that `attentive trace` writes.
@@ -17,17 +17,6 @@ fn traced(folder: &Folder, arguments: &[&str]) -> String {
 
 fn traced_json(folder: &Folder, arguments: &[&str]) -> Value {
     serde_json::from_str(&traced(folder, &[arguments, &["--json"]].concat())).unwrap()
-}
-
-/// A folder with a model `runs/c` of the given family, trained with the shared configuration.
-fn trained_as(family: &str, more: &str) -> Folder {
-    let model = format!("[model]\nfamily = '{family}'\n");
-    let config = for_family(cli_model::CONFIG, family).replace("[model]\n", &model);
-    let folder = Folder::new();
-    folder.write("c.toml", config + more);
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    folder
 }
 
 fn names(data: &Value) -> Vec<&str> {

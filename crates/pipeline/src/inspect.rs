@@ -254,19 +254,24 @@ impl Pipeline {
         })
     }
 
+    /// The tokens that the encoder and the decoder read, as the vocabulary spells them.
+    pub(super) fn spelled(&self, example: &Example) -> [Vec<String>; 2] {
+        let reader = match self.config.model.family.task() {
+            Task::Translate | Task::Tag | Task::Classify | Task::Embed => self.tokenizers.src(),
+            Task::Generate | Task::Fill => self.tokenizers.tgt(),
+        };
+        [reader.spelled(example.src()), self.tokenizers.tgt().spelled(example.tgt_in())]
+    }
+
     fn look(&self, input: InspectionInput) -> Result<Inspection> {
         let InspectionInput { example, warnings } = input;
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };
-        let inputs = example
-            .inputs
-            .as_ref()
-            .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
-        let batch = Batch::of(inputs);
+        let batch = batch_of(&example);
         let watch = AttentionWatch::default();
         let logits = self.model().forward(&batch, &Pass::inference().watched(&watch));
-        let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
+        let tgt_tokenizer = self.tokenizers.tgt();
         let task = self.config.model.family.task();
         let predicted = match task {
             Task::Fill => Some(Predicted::Masks(self.at_masks(example.src(), &logits)?)),
@@ -279,18 +284,8 @@ impl Pipeline {
                 generated_tokens(logits, &example.tgt_out, tgt_tokenizer, &never)
             }
         };
-        let reader = match task {
-            Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
-            Task::Generate | Task::Fill => tgt_tokenizer,
-        };
-        Ok(Inspection {
-            src: reader.spelled(example.src()),
-            tgt: tgt_tokenizer.spelled(example.tgt_in()),
-            written,
-            predicted,
-            maps: watch.into_maps(),
-            warnings,
-        })
+        let [src, tgt] = self.spelled(&example);
+        Ok(Inspection { src, tgt, written, predicted, maps: watch.into_maps(), warnings })
     }
 }
 
@@ -328,6 +323,12 @@ impl InspectionInput {
         };
         Self { example, warnings: warnings.into_iter().flat_map(named).collect() }
     }
+}
+
+/// The batch of one example.
+pub(super) fn batch_of(example: &Example) -> Batch {
+    let inputs = example.inputs.as_ref();
+    Batch::of(inputs.map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in)))
 }
 
 /// The example of tokens that an encoder reads; `None` without tokens.

@@ -7,7 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_model::trace::{GradientNorms, TraceOptions, TracedOperation};
 
-use super::inspect::{InspectionInput, InspectionTarget};
+use super::inspect::{InspectionInput, InspectionTarget, batch_of};
 use super::{Pipeline, Warning};
 
 /// The most tokens or labels by which the columns of logits are named.
@@ -125,11 +125,7 @@ impl Pipeline {
         let Some(example) = example else {
             return Err(Error::usage("the sentence is blank", "give some text"));
         };
-        let inputs = example
-            .inputs
-            .as_ref()
-            .map(|src| Padded::single(src.tokens()).into(), |tgt_in| Padded::single(tgt_in));
-        let (model, batch) = (self.model(), Batch::of(inputs));
+        let (model, batch) = (self.model(), batch_of(&example));
         self.check_position(request.options.only.position, example.tgt_in().len())?;
         let operations = model.trace(&batch, request.options.clone());
         let (backward_from, gradients) = match request.backward {
@@ -142,14 +138,10 @@ impl Pipeline {
         let n_classes = self.architecture.head.n_classes();
         let classes: Vec<u32> =
             if n_classes <= MOST_CLASSES { (0..n_classes as u32).collect() } else { Vec::new() };
-        let (src_tokenizer, tgt_tokenizer) = (self.tokenizers.src(), self.tokenizers.tgt());
-        let reader = match self.config.model.family.task() {
-            Task::Translate | Task::Tag | Task::Classify | Task::Embed => src_tokenizer,
-            Task::Generate | Task::Fill => tgt_tokenizer,
-        };
+        let (tgt_tokenizer, [src, tgt]) = (self.tokenizers.tgt(), self.spelled(&example));
         Ok(Trace {
-            src: reader.spelled(example.src()),
-            tgt: tgt_tokenizer.spelled(example.tgt_in()),
+            src,
+            tgt,
             next: match self.config.model.family.task() {
                 Task::Translate | Task::Generate => tgt_tokenizer.spelled(&example.tgt_out),
                 _ => Vec::new(),
