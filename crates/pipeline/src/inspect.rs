@@ -255,7 +255,7 @@ impl Pipeline {
     }
 
     /// The tokens that the encoder and the decoder read, as the vocabulary spells them.
-    pub(super) fn spelled(&self, example: &Example) -> [Vec<String>; 2] {
+    pub(super) fn tokens_read(&self, example: &Example) -> [Vec<String>; 2] {
         let reader = match self.config.model.family.task() {
             Task::Translate | Task::Tag | Task::Classify | Task::Embed => self.tokenizers.src(),
             Task::Generate | Task::Fill => self.tokenizers.tgt(),
@@ -284,7 +284,7 @@ impl Pipeline {
                 generated_tokens(logits, &example.tgt_out, tgt_tokenizer, &never)
             }
         };
-        let [src, tgt] = self.spelled(&example);
+        let [src, tgt] = self.tokens_read(&example);
         Ok(Inspection { src, tgt, written, predicted, maps: watch.into_maps(), warnings })
     }
 }

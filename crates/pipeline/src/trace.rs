@@ -138,7 +138,7 @@ impl Pipeline {
         let n_classes = self.architecture.head.n_classes();
         let classes: Vec<u32> =
             if n_classes <= MOST_CLASSES { (0..n_classes as u32).collect() } else { Vec::new() };
-        let (tgt_tokenizer, [src, tgt]) = (self.tokenizers.tgt(), self.spelled(&example));
+        let (tgt_tokenizer, [src, tgt]) = (self.tokenizers.tgt(), self.tokens_read(&example));
         Ok(Trace {
             src,
             tgt,
