@@ -3,8 +3,8 @@
 /// Chooses operations by their names and positions. The default chooses all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceFilter {
-    /// Patterns of which one must fit the name, or the name with `@` and its position: it contains the pattern
-    /// or, if that has a `*`, matches it. Without patterns, all names fit.
+    /// Patterns of which one must fit the name, or the name with `@` and its position: it contains the
+    /// pattern or, if that has a `*`, matches it. Without patterns, all names fit.
     pub patterns: Vec<String>,
     /// The only position, of decoders that compute one after the other. Operations of all positions stay.
     pub position: Option<usize>,
