@@ -18,7 +18,7 @@ const MOST_CLASSES: usize = 1000;
 pub struct TraceRequest<'a> {
     /// The translation that the decoder reads; the model's own if there is none.
     pub target: Option<&'a str>,
-    /// What is computed besides.
+    /// What is shown.
     pub options: TraceOptions,
     /// The predictions whose loss goes backward.
     pub backward: Option<LossPosition>,

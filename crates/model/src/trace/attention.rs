@@ -150,6 +150,6 @@ impl Tracer {
     }
 
     fn record_heads(&mut self, name: &str, formula: &str, shape: [usize; 3], values: Vec<f32>) {
-        self.push(name, formula, TracedValues { shape: shape.into(), values });
+        self.push(name, formula, || TracedValues { shape: shape.into(), values });
     }
 }

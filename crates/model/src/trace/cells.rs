@@ -126,7 +126,7 @@ impl Tracer {
         found: &Positions,
     ) -> TraceMatrix {
         let (cell, d) = (layer.cell, layer.d);
-        let place = layer.input.weight.name().trim_end_matches(".input.weight").to_owned();
+        let place = layer.place().to_owned();
         let matrix = |rows: &[Vec<f32>], range: Range<usize>| {
             let values = rows.iter().flat_map(|row| row[range.clone()].to_vec()).collect();
             TraceMatrix::new("", [rows.len(), range.len()], values)

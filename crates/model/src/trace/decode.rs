@@ -2,7 +2,7 @@
 
 use super::attention::AttentionOperands;
 use super::matrix::TraceMatrix;
-use super::tracer::{Tracer, parent};
+use super::tracer::Tracer;
 use crate::nn::{
     AdditiveAttention, AdditiveScores, Attention, Decode, MultiplicativeAttention, RecurrentLayer,
     RecurrentStates, RelativeEncoding, Trained,
@@ -58,7 +58,7 @@ impl Decode for Tracer {
         let of_context = self.map(&context, &attention.context, &format!("{ATTENTION}.context_input"));
         let of_input = self.projected(x, layer);
         let sum = of_input.zip(&of_context, |x, c| x + c);
-        let place = parent(parent(layer.input.weight.name())).to_owned();
+        let place = layer.place().to_owned();
         let formula = format!("{of_input} + {of_context}");
         let projected = self.record(&format!("{place}.input_and_context"), &formula, sum);
         let RecurrentStates { hidden, last } = self.cell(layer, &projected, &before);

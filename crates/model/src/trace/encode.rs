@@ -3,7 +3,7 @@
 use attentive_tape::Direction;
 
 use super::matrix::TraceMatrix;
-use super::tracer::{Tracer, parent, without_position};
+use super::tracer::{Tracer, without_position};
 use crate::nn::{Attention, Encode, RecurrentLayer, RecurrentStates, RelativeEncoding, Trained};
 
 impl Encode for Tracer {
@@ -40,7 +40,7 @@ impl Encode for Tracer {
         let parts = (0..layers[0].cell.states())
             .flat_map(|n| [&forward.last, &backward.last].map(|last| last.columns(n * d..(n + 1) * d)));
         let last = TraceMatrix::joined("", &Vec::from_iter(parts));
-        let place = parent(parent(layers[0].input.weight.name())).trim_end_matches(".forward").to_owned();
+        let place = layers[0].place().trim_end_matches(".forward").to_owned();
         let both = [forward.hidden, backward.hidden];
         let formula = format!("[{}; {}], side by side", both[0], both[1]);
         let hidden = self.record(&format!("{place}.h"), &formula, TraceMatrix::joined("", &both));

@@ -68,21 +68,20 @@ impl Tracer {
 
     /// Records an operation, and returns its result with its name.
     pub(super) fn record(&mut self, name: &str, formula: &str, result: TraceMatrix) -> TraceMatrix {
-        if self.options.only.keeps(name, self.position) {
-            self.push(name, formula, TracedValues::from(&result));
-        }
+        self.push(name, formula, || TracedValues::from(&result));
         result.named(&match self.position {
             Some(position) => format!("{name}@{position}"),
             None => name.to_owned(),
         })
     }
 
-    pub(super) fn push(&mut self, name: &str, formula: &str, result: TracedValues) {
-        if !self.options.only.keeps(name, self.position) {
-            return;
+    /// Keeps an operation with its `result()`, if it is wanted.
+    pub(super) fn push(&mut self, name: &str, formula: &str, result: impl FnOnce() -> TracedValues) {
+        if self.options.only.keeps(name, self.position) {
+            let (name, formula) = (name.to_owned(), formula.to_owned());
+            let position = self.position;
+            self.operations.push(TracedOperation { name, position, formula, result: result() });
         }
-        let (name, formula) = (name.to_owned(), formula.to_owned());
-        self.operations.push(TracedOperation { name, position: self.position, formula, result });
     }
 
     /// x·Wᵀ + b, recorded as `name`.
@@ -100,8 +99,7 @@ impl Tracer {
     }
 
     pub(super) fn named_map(&mut self, x: &TraceMatrix, map: &Linear<Trained>) -> TraceMatrix {
-        let name = map.weight.name().trim_end_matches(".weight").to_owned();
-        self.map(x, map, &name)
+        self.map(x, map, map.weight.name().trim_end_matches(".weight"))
     }
 
     pub(super) fn memory(&self) -> TraceMatrix {
@@ -161,8 +159,8 @@ impl Tracer {
             (value, memory, "V, what each position passes on: "),
         ];
         parts.map(|(map, x, purpose)| {
-            let name = map.weight.name().trim_end_matches(".weight").to_owned();
-            self.map_for(x, map, &name, purpose)
+            let name = map.weight.name().trim_end_matches(".weight");
+            self.map_for(x, map, name, purpose)
         })
     }
 
@@ -312,7 +310,7 @@ impl Backend for Tracer {
 }
 
 /// The path without its last part.
-pub(super) fn parent(path: &str) -> &str {
+fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 

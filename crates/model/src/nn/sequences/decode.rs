@@ -74,8 +74,7 @@ impl Decode for Sequences<'_> {
         let context = tape::columns(both.clone(), width - d_value..width);
         if self.lengths.width() == 1 {
             let states = tape::columns(both, 0..layer.state_width());
-            let place = layer.input.weight.name().trim_end_matches(".input.weight");
-            let states = self.pass.observe_states(place, self.position as usize, states);
+            let states = self.pass.observe_states(layer.place(), self.position as usize, states);
             self.keep(0, &states);
             hidden = hidden_part(states, layer);
         }

@@ -79,7 +79,6 @@ impl Sequences<'_> {
         let RecurrentDirection { direction, projected, mut recurrence } = self.reading(x, layer, initial);
         let (precision, len) = (self.pass.precision(), self.lengths.width());
         let one = Lengths::full(self.batch(), 1);
-        let place = layer.input.weight.name().trim_end_matches(".input.weight");
         let mut inputs: Vec<(usize, Value)> =
             tape::positions_apart(projected, len).into_iter().enumerate().collect();
         if direction == Direction::Backward {
@@ -93,7 +92,7 @@ impl Sequences<'_> {
                 recurrence: recurrence.clone(),
             };
             let state = tape::recurrent(layer.cell, &one, vec![step], precision);
-            let state = self.pass.observe_states(place, self.position as usize + position, state);
+            let state = self.pass.observe_states(layer.place(), self.position as usize + position, state);
             recurrence.initial = Some(state.clone());
             states[position] = Some(state);
         }
@@ -144,6 +143,13 @@ impl Sequences<'_> {
         initial: Option<Value>,
     ) -> TapeRecurrence {
         TapeRecurrence { hidden: layer.hidden.as_ref().map(|map| map.as_map(self.pass)), initial }
+    }
+}
+
+impl RecurrentLayer<Trained> {
+    /// The field path of the layer, for example `encoder.layers.0.forward`.
+    pub(crate) fn place(&self) -> &str {
+        self.input.weight.name().trim_end_matches(".input.weight")
     }
 }
 
