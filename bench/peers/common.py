@@ -11,7 +11,7 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The models of `attentive bench`.
-MODELS_FILE = ROOT / "crates" / "cli" / "src" / "bench" / "models.json"
+MODELS_FILE = ROOT / "crates" / "cli" / "src" / "commands" / "bench" / "models.json"
 
 # Sentences per batch and tokens per sentence with `attentive bench --quick`.
 QUICK = 4

@@ -1,4 +1,5 @@
-//! The file of a shortlist: three tensors of U32, see [`Shortlist::new`].
+//! The file of a shortlist: three tensors of U32, see [`Shortlist::new`], and for lists that are padded one
+//! with the range of [`Shortlist::padded`].
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,17 +14,21 @@ use super::checksummed_tensors::{self, RawTensor, TensorIndex};
 const FORMAT: &str = "attentive shortlist 1";
 /// The tensors, in the order of [`Shortlist::parts`].
 const NAMES: [&str; 3] = ["ends", "candidates", "always"];
+const PADDING: &str = "padding";
 
 /// Writes `shortlist`.
 pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
-    let bytes = shortlist.parts().map(|numbers| {
-        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
-        bytes.collect::<Vec<u8>>()
-    });
-    let named = NAMES.into_iter().zip(&bytes);
+    let range = shortlist.padding();
+    let ends = [range.start, range.end];
+    let padding = (!range.is_empty()).then_some((PADDING, &ends[..]));
+    let named = NAMES.into_iter().zip(shortlist.parts()).chain(padding);
+    let named: Vec<(&str, Vec<u8>)> = named
+        .map(|(name, numbers)| (name, numbers.iter().flat_map(|number| number.to_le_bytes()).collect()))
+        .collect();
     let tensors: Vec<RawTensor<'_>> = named
+        .iter()
         .map(|(name, bytes)| RawTensor {
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             dtype: Dtype::U32,
             shape: vec![bytes.len() / size_of::<u32>()],
             bytes,
@@ -66,7 +71,14 @@ fn parse(file: &[u8], [src_vocab, tgt_vocab]: [usize; 2]) -> Result<Shortlist, S
     if ends.len() != src_vocab {
         return Err(format!("it is for {} source tokens, but the model has {src_vocab}", ends.len()));
     }
-    Shortlist::new(ends, candidates, always, tgt_vocab)
+    let list = Shortlist::new(ends, candidates, always, tgt_vocab)?;
+    if !tensors.contains_key(PADDING) {
+        return Ok(list);
+    }
+    match numbers(file, &tensors, PADDING)?[..] {
+        [start, end] => list.padded(start..end),
+        _ => Err("its padding is no range".into()),
+    }
 }
 
 /// The numbers of the tensor `name`.

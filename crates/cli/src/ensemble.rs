@@ -15,6 +15,10 @@ pub(super) struct EnsembleArgs {
     /// Another model of an ensemble, with the same vocabularies; probabilities are averaged. May be repeated.
     #[arg(long, value_name = "MODEL2")]
     with: Vec<PathBuf>,
+    /// Weights of all models, separated by commas, MODEL first: their log-probabilities, each times its
+    /// weight, are added in place of averaging probabilities, as in Marian.
+    #[arg(long, value_name = "W1,W2", value_delimiter = ',', requires = "with")]
+    log_weights: Vec<f64>,
     #[command(flatten)]
     precision: PrecisionArgs,
 }
@@ -33,6 +37,10 @@ impl EnsembleArgs {
         };
         let first = self.precision.load(model, device)?;
         warn_of_software(first.device());
-        self.with.iter().try_fold(first, join)
+        let together = self.with.iter().try_fold(first, join)?;
+        match &self.log_weights[..] {
+            [] => Ok(together),
+            weights => together.with_log_weights(weights.to_vec()),
+        }
     }
 }

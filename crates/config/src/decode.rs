@@ -23,12 +23,16 @@ pub struct DecodeConfig {
     pub length_penalty: f64,
     /// The formula of the length penalty, by which the sum of the log-probabilities of the tokens is divided.
     pub length_penalty_formula: LengthPenaltyFormula,
-    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens +
-    /// `max_new_extra` tokens.
+    /// What is subtracted from the log-probability of a translation for each of its tokens, before the length
+    /// penalty divides it. A negative number prefers longer translations.
+    #[schemars(extend("x-also" = "word_reward length_reward"))]
+    pub word_penalty: f64,
+    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens, rounded
+    /// up, + `max_new_extra` tokens, all with `</s>`.
     #[schemars(range(min = 0))]
     pub max_new_factor: f64,
-    /// The constant in the length limit, in tokens; see `decode.max_new_factor`.
-    #[schemars(range(min = 1))]
+    /// The constant in the length limit, in tokens; see `decode.max_new_factor`. Both may not be 0.
+    #[schemars(range(min = 0))]
     pub max_new_extra: usize,
     /// When the beam search of a sentence ends.
     pub early_stopping: EarlyStopping,
@@ -98,6 +102,7 @@ impl Default for DecodeConfig {
             beam_width: 5,
             length_penalty: LengthPenaltyFormula::Length.default_exponent(),
             length_penalty_formula: LengthPenaltyFormula::Length,
+            word_penalty: 0.0,
             max_new_factor: 1.5,
             max_new_extra: 10,
             early_stopping: EarlyStopping::Never,

@@ -131,6 +131,19 @@ pub struct Translator {
     #[serde(deserialize_with = "unless_zero")]
     #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [8], "x-needs" = "both_transformers"))]
     pub n_decoder_heads: Option<NonZeroUsize>,
+    /// The decoder layer, counted from 1, whose attention to the source aligns words: for alignments, terms,
+    /// and the places of tags. By default, or if it is 0, it is the last one. Import sets it for models that
+    /// were trained with guided alignments.
+    #[serde(deserialize_with = "unless_zero")]
+    #[schemars(range(min = 0, max = 1000), extend("examples" = [1], "x-needs" = "transformer_decoder"))]
+    #[schemars(extend("x-also" = "transformer_guided_alignment_layer alignment_layer_idx"))]
+    pub alignment_layer: Option<NonZeroUsize>,
+    /// The head of that attention, counted from 1. By default, or if it is 0, the average of all heads aligns
+    /// words.
+    #[serde(deserialize_with = "unless_zero")]
+    #[schemars(range(min = 0, max = 1 << 16), extend("examples" = [1], "x-needs" = "transformer_decoder"))]
+    #[schemars(extend("x-also" = "alignment_heads"))]
+    pub alignment_head: Option<NonZeroUsize>,
     /// The attention of the recurrent decoder to the source.
     #[serde(rename = "recurrent.attention")]
     #[schemars(extend("x-needs" = "recurrent_decoder"))]
@@ -197,6 +210,10 @@ pub struct DecoderConfig {
     /// The first token that the decoder reads, in training and in decoding. By default, it is `<s>`.
     #[schemars(extend("examples" = ["</s>"], "x-needs" = "start_token"))]
     pub decoder_start_token: Option<String>,
+    /// Whether the embedding of the token that the decoder reads first is zero, and stays so in training, as
+    /// in Marian. A model can be exported to Marian and Firefox only if it is.
+    #[schemars(extend("x-needs" = "start_token"))]
+    pub zero_start_embedding: bool,
     /// The tokens that are never generated. By default, they are `<pad>` and `<s>`, and in language models
     /// all special tokens except `</s>`.
     #[schemars(extend("examples" = [["<pad>", "<unk>"]]))]
@@ -390,6 +407,7 @@ impl Default for DecoderConfig {
             readout: true,
             input_feeding: InputFeeding::None,
             decoder_start_token: None,
+            zero_start_embedding: false,
             suppress_tokens: None,
         }
     }

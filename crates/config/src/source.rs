@@ -23,7 +23,7 @@ const INHERITED: [&str; 3] = ["model.", "tokenizer.", "decode."];
 
 /// Keys of `[model]` that may differ from those of the source: how the model is trained, and which tokens
 /// surround its sequences.
-const OWN: [&str; 10] = [
+const OWN: [&str; 13] = [
     "model.from",
     "model.freeze",
     "model.dropout",
@@ -31,6 +31,9 @@ const OWN: [&str; 10] = [
     "model.activation_dropout",
     "model.source_first",
     "model.decoder_start_token",
+    "model.zero_start_embedding",
+    "model.alignment_layer",
+    "model.alignment_head",
     "model.forced_bos_token",
     "model.forced_eos_token",
     "model.suppress_tokens",

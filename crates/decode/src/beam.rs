@@ -221,8 +221,7 @@ impl<'a> Beam<'a> {
 
     /// Drops partial hypotheses that cannot exceed the score `worst` of the last result, so none of them
     /// would become a result: log-probabilities only fall and the coverage penalty is at most 0, so a score
-    /// is bounded by the score of the current log-probability at the length that the length penalty favors
-    /// most. Live hypotheses are sorted and equally long, so the dropped ones are the last.
+    /// is bounded by the score of the current log-probability at the length that the penalties favor most. Live hypotheses are sorted and equally long, so the dropped ones are the last.
     ///
     /// Without constraints, the results are the same as if they were kept: their continuations could take
     /// places only from less likely ones, which cannot exceed `worst` either. With constraints, the number of
@@ -231,9 +230,7 @@ impl<'a> Beam<'a> {
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);
         self.live.retain(|partial| {
-            let soonest = options.score(partial.log_prob, partial.len() + 1);
-            let latest = options.score(partial.log_prob, limit);
-            soonest.max(latest) > worst
+            options.best_score(partial.log_prob, partial.len() + 1, limit) > worst
         });
     }
 

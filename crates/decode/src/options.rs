@@ -16,6 +16,9 @@ pub struct SearchOptions {
     pub length_penalty_formula: LengthPenaltyFormula,
     /// The penalty's exponent α.
     pub length_penalty: f64,
+    /// What each token subtracts from the log-probability before the length penalty.
+    #[serde(skip_serializing_if = "is_off")]
+    pub word_penalty: f64,
     /// Part of the length limit; see [`SearchOptions::limit`].
     pub max_new_factor: f64,
     /// Part of the length limit; see [`SearchOptions::limit`].
@@ -43,6 +46,9 @@ pub struct SearchOptions {
     pub guided: bool,
 }
 
+/// What is added to the length in the formula of Wu et al.
+const GNMT_OFFSET: f64 = 5.0;
+
 // The signature is the one that serde requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &usize) -> bool {
@@ -66,6 +72,7 @@ impl From<&DecodeConfig> for SearchOptions {
             strategy: Strategy::beam(config.beam_width, 1, config.early_stopping),
             length_penalty_formula: config.length_penalty_formula,
             length_penalty: config.length_penalty,
+            word_penalty: config.word_penalty,
             max_new_factor: config.max_new_factor,
             max_new_extra: config.max_new_extra,
             max_new_tokens: usize::MAX,
@@ -93,9 +100,11 @@ impl SearchOptions {
                 hint: None,
             });
         }
-        for (name, value) in
-            [("length_penalty", self.length_penalty), ("max_new_factor", self.max_new_factor)]
-        {
+        for (name, value) in [
+            ("length_penalty", self.length_penalty),
+            ("word_penalty", self.word_penalty),
+            ("max_new_factor", self.max_new_factor),
+        ] {
             if !value.is_finite() {
                 return Err(Error::usage(format!("`decode.{name}` is {value}"), "give a finite number"));
             }
@@ -134,23 +143,44 @@ impl SearchOptions {
         self.guided || self.strategy.samples() || bars
     }
 
-    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` +
-    /// `max_new_extra`, but at most `max_new_tokens` and `max_len`.
+    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len`,
+    /// rounded up, + `max_new_extra`, but at most `max_new_tokens` and `max_len`. The product is that of
+    /// Marian, in single precision.
     pub fn limit(&self, src_len: usize, max_len: usize) -> usize {
-        let scaled = (self.max_new_factor * src_len as f64) as usize;
+        let scaled = (self.max_new_factor as f32 * src_len as f32).ceil() as usize;
         let limit = scaled.saturating_add(self.max_new_extra);
         limit.min(self.max_new_tokens).min(max_len)
     }
 
-    /// Returns the score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the length
-    /// penalty.
+    /// Returns the score of a hypothesis of `length` tokens, including `</s>`: `log_prob` after the word
+    /// penalty and the length penalty.
     pub fn score(&self, log_prob: f64, length: usize) -> f64 {
-        let length = length.max(1) as f64;
+        self.score_at(log_prob, length.max(1) as f64)
+    }
+
+    fn score_at(&self, log_prob: f64, length: f64) -> f64 {
         let base = match self.length_penalty_formula {
-            LengthPenaltyFormula::Gnmt => (5.0 + length) / 6.0,
+            LengthPenaltyFormula::Gnmt => (GNMT_OFFSET + length) / 6.0,
             LengthPenaltyFormula::Length => length,
         };
-        log_prob / base.powf(self.length_penalty)
+        (log_prob - self.word_penalty * length) / base.powf(self.length_penalty)
+    }
+
+    /// Returns a bound of [`SearchOptions::score`] over all lengths from `shortest` to `longest`.
+    pub(super) fn best_score(&self, log_prob: f64, shortest: usize, longest: usize) -> f64 {
+        let ends = self.score(log_prob, shortest).max(self.score(log_prob, longest));
+        if self.word_penalty == 0.0 {
+            return ends;
+        }
+        // The root of the derivative by the length.
+        let offset = match self.length_penalty_formula {
+            LengthPenaltyFormula::Gnmt => GNMT_OFFSET,
+            LengthPenaltyFormula::Length => 0.0,
+        };
+        let (alpha, word) = (self.length_penalty, self.word_penalty);
+        let turn = (alpha * log_prob + word * offset) / (word * (alpha - 1.0));
+        let [from, to] = [shortest, longest].map(|length| length.max(1) as f64);
+        if turn > from && turn < to { ends.max(self.score_at(log_prob, turn)) } else { ends }
     }
 
     /// Returns the coverage penalty of a hypothesis whose source positions received these sums of attention:

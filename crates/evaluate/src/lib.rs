@@ -7,6 +7,7 @@ mod language_model;
 mod masked;
 mod orders;
 pub mod quantize;
+pub mod static_int8;
 mod tagging;
 mod teacher_forced_scores;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use attentive_model::model::Parameter;
 use attentive_text::Tokenizers;
 
 use super::listing::refuse_existing;
+use super::marian::FirefoxParts;
 use super::{hf, marian};
 
 /// The format in which a model is exported.
@@ -19,8 +20,20 @@ use super::{hf, marian};
 pub enum ExportFormat {
     /// A directory for Hugging Face's `transformers`: MarianMT, GPT-2, or BERT and its relatives.
     Hf,
-    /// Marian's `model.npz`, with `vocab.yml` and `decoder.yml`.
+    /// Marian's `model.npz`, with vocabularies and `decoder.yml`.
     Marian,
+    /// The files of Firefox, which other programs also read: weights in 8-bit integers, vocabularies of
+    /// SentencePiece, a shortlist and `metadata.json`.
+    Firefox,
+}
+
+/// What an export needs besides the model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExportOptions<'a> {
+    /// Lines of text on which a vocabulary is tried that is written as a model of SentencePiece.
+    pub text: &'a [String],
+    /// The further parts of a model for Firefox.
+    pub firefox: Option<FirefoxParts<'a>>,
 }
 
 /// The result of an export.
@@ -34,18 +47,18 @@ pub struct Exported {
 
 impl ExportFormat {
     /// All formats.
-    pub const ALL: [Self; 2] = [Self::Hf, Self::Marian];
+    pub const ALL: [Self; 3] = [Self::Hf, Self::Marian, Self::Firefox];
 
     /// Returns the name of the tool.
     pub fn tool(self) -> &'static str {
         match self {
             Self::Hf => "transformers",
             Self::Marian => "Marian",
+            Self::Firefox => "Firefox",
         }
     }
 
-    /// Returns the kind that a model of this configuration becomes, as far as can be told without its
-    /// weights.
+    /// Returns the kind that a model of this configuration becomes.
     ///
     /// # Errors
     /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences.
@@ -75,6 +88,7 @@ impl ExportFormat {
         match self {
             Self::Hf => hf::kind(config, tokenizers),
             Self::Marian => marian::kind(config, tokenizers),
+            Self::Firefox => marian::kind_of_firefox(config, tokenizers),
         }
     }
 }
@@ -116,17 +130,31 @@ fn named(kind: &str, differences: &[String]) -> String {
 ///
 /// # Errors
 /// [`Error::Usage`] for a model that cannot be represented in the other tool, naming all differences, for a
-/// quantized model, and if `out` exists; any error of [`checkpoint::load`]; [`Error::Io`] if `out` cannot be
-/// written.
-pub fn export(model: &Path, format: ExportFormat, out: &Path) -> Result<Exported> {
+/// quantized model, for a model for Firefox without its further parts, and if `out` exists; any error of
+/// [`checkpoint::load`]; [`Error::Io`] if `out` cannot be written.
+pub fn export(
+    model: &Path,
+    format: ExportFormat,
+    options: ExportOptions<'_>,
+    out: &Path,
+) -> Result<Exported> {
     refuse_existing(out)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;
     let mut exported = match format {
         ExportFormat::Hf => hf::export(&loaded, weights, out),
-        ExportFormat::Marian => marian::export(&loaded, weights, out),
+        ExportFormat::Marian => marian::export(&loaded, weights, options.text, out),
+        ExportFormat::Firefox => {
+            let parts = options.firefox.ok_or_else(|| {
+                Error::usage(
+                    "a model for Firefox has languages, scales of inputs and a shortlist, which are not given",
+                    "give all three",
+                )
+            })?;
+            marian::export_firefox(&loaded, weights, options.text, parts, out)
+        }
     }?;
-    if loaded.shortlist.is_some() {
+    if loaded.shortlist.is_some() && format != ExportFormat::Firefox {
         exported.notes.push("the shortlist is not exported".into());
     }
     Ok(exported)

@@ -27,8 +27,8 @@ enum From {
     Parameter(String),
     /// Our matrix of this many columns, transposed.
     Transposed(String, usize),
-    /// Our parameter without its last row, which has this many numbers.
-    Shortened(String, usize),
+    /// So many numbers of our parameter, the first ones.
+    First(String, usize),
     /// Our parameters, matrices of this many columns (1 for vectors), transposed and side by side.
     Joined(Vec<String>, usize),
     /// These rows of our parameter, each with this many numbers.
@@ -78,10 +78,7 @@ impl ExportedTensors {
                 (tensor, From::Parameter(name.to_owned()))
             }
             ParameterSource::Extended(source, _) => match *source {
-                ParameterSource::Same(tensor) => {
-                    shape[0] -= 1;
-                    (tensor, From::Shortened(name.to_owned(), columns))
-                }
+                ParameterSource::Same(tensor) => (tensor, From::Parameter(name.to_owned())),
                 _ => return,
             },
             ParameterSource::Filled(_) => return,
@@ -118,6 +115,25 @@ impl ExportedTensors {
         let from = From::Chosen(ours.to_owned(), rows.to_vec(), shape.iter().product());
         let shape = [&[rows.len()], shape].concat();
         self.tensors.insert(name.to_owned(), Made { shape, from });
+    }
+
+    /// Leaves out all rows of the tensor `name`, a parameter of ours, but the first `rows`.
+    pub(super) fn keep_rows(&mut self, name: &str, rows: usize) {
+        let Some(Made { shape, from }) = self.tensors.get_mut(name) else { return };
+        if let From::Parameter(parameter) = from {
+            shape[0] = rows;
+            *from = From::First(std::mem::take(parameter), shape.iter().product());
+        }
+    }
+
+    /// Returns the names of the tensors that are made of our parameter `name` alone.
+    pub(super) fn made_of(&self, name: &str) -> Vec<String> {
+        let is_source = |made: &Made| match &made.from {
+            From::Parameter(own) | From::Transposed(own, _) | From::First(own, _) => own == name,
+            From::Joined(..) | From::Chosen(..) | From::Values(_) => false,
+        };
+        let tensors = self.tensors.iter().filter(|(_, made)| is_source(made));
+        tensors.map(|(name, _)| name.clone()).collect()
     }
 
     /// Makes every vector a row.
@@ -170,9 +186,9 @@ impl ExportedTensors {
                 let rows = rows.ok_or_else(|| io::Error::other(format!("`{name}` is too short")))?;
                 rows.concat()
             }
-            From::Shortened(name, row) => {
+            From::First(name, n) => {
                 let mut values = ours(name)?;
-                values.truncate(values.len().saturating_sub(*row));
+                values.truncate(*n);
                 values
             }
             From::Transposed(name, columns) => side_by_side(&[ours(name)?], *columns),

@@ -25,8 +25,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-pub use self::export::{ExportFormat, Exported, export};
+pub use self::export::{ExportFormat, ExportOptions, Exported, export};
 pub use self::listing::name_of;
+pub use self::marian::{FirefoxParts, rounded_weights};
 use self::recipe::Recipe;
 pub use self::vocabulary::tokenizers;
 use attentive_architecture::Architecture;
@@ -71,6 +72,10 @@ pub struct ForeignModel {
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
+    /// The other models of an ensemble.
+    pub partners: Vec<ForeignModel>,
+    /// The factors of the log-probabilities of all models of an ensemble.
+    pub log_weights: Vec<f64>,
     recipe: Recipe,
     shortlist: Option<Shortlist>,
 }
@@ -107,7 +112,17 @@ impl ForeignModel {
         let tokenizers = tokenizers.for_model(&config.model)?;
         let architecture = checkpoint::architecture(&config, &tokenizers);
         recipe.check(&checkpoint::shapes(&architecture))?;
-        Ok(Self { kind, notes: Vec::new(), config, tokenizers, architecture, recipe, shortlist: None })
+        Ok(Self {
+            kind,
+            notes: Vec::new(),
+            config,
+            tokenizers,
+            architecture,
+            partners: Vec::new(),
+            log_weights: Vec::new(),
+            recipe,
+            shortlist: None,
+        })
     }
 
     /// Returns the number of weights.
@@ -115,7 +130,8 @@ impl ForeignModel {
         Blueprint::new(&self.architecture).n_weights()
     }
 
-    /// Writes the model directory `out`, which must not exist.
+    /// Writes the model directory `out`, which must not exist. The models of an ensemble are written one by
+    /// one.
     ///
     /// # Errors
     /// [`Error::Usage`](attentive_base::error::Error::Usage) if it exists;

@@ -8,7 +8,7 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
 use attentive_kernels::elementwise;
-use attentive_model::model::Model;
+use attentive_model::model::{AlignmentHead, Model};
 use attentive_model::nn::Pass;
 use attentive_model::profile::{self, ProfileSection};
 use attentive_tape::AttentionWeights;
@@ -46,9 +46,9 @@ struct Words {
 impl Pipeline {
     /// Returns the alignment of each line with its translation, given as tokens without `<s>` and `</s>`.
     ///
-    /// A target token is aligned with the source token to which its prediction attends most in the top layer,
-    /// averaged over heads; a token that attends most to `</s>` is not aligned. Two words are aligned if any
-    /// of their tokens are.
+    /// A target token is aligned with the source token to which its prediction attends most, in the layer and
+    /// the head of `model.alignment_layer` and `model.alignment_head`; a token that attends most to `</s>` is
+    /// not aligned. Two words are aligned if any of their tokens are.
     ///
     /// # Errors
     /// [`attentive_base::Error::Usage`] for a model that does not translate or has no attention to the
@@ -84,6 +84,15 @@ impl Pipeline {
         Ok(alignments)
     }
 
+    /// The attention that aligns words.
+    fn alignment_head(&self) -> AlignmentHead {
+        let translator = self.config.model.family.translator();
+        translator.map_or_else(AlignmentHead::default, |keys| AlignmentHead {
+            layer: keys.alignment_layer,
+            head: keys.alignment_head,
+        })
+    }
+
     /// For each of `examples`, numbered from 0, the source position that each target attends to most.
     pub(super) fn attended_by(&self, examples: Vec<Example>) -> Result<Vec<Vec<usize>>> {
         let mut all = vec![Vec::new(); examples.len()];
@@ -98,8 +107,10 @@ impl Pipeline {
 
     /// The source position that each target of each sequence attends to most.
     fn attended(&self, batch: &Batch) -> Result<Vec<Vec<usize>>> {
-        let map = |model: &Model| Ok(model.cross_attention(batch, &Pass::inference()));
-        let maps = self.members().map(|member| member.with_model(map));
+        let maps = self.members().map(|member| {
+            let chosen = member.alignment_head();
+            member.with_model(|model: &Model| Ok(model.cross_attention(batch, chosen, &Pass::inference())))
+        });
         let maps: Vec<Option<AttentionWeights>> = maps.collect::<Result<_>>()?;
         let sum = maps.into_iter().flatten().reduce(|mut sum, map| {
             elementwise::add(&mut sum.values, &map.values);

@@ -1,6 +1,6 @@
 //! Ensembles: several models that translate together.
 
-use attentive_base::count::number;
+use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
 use attentive_decode::Ensemble;
@@ -42,10 +42,29 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// Weights the log-probabilities of the models of this ensemble, the first one's first, in place of
+    /// averaging probabilities, as Marian does: the score of a token is the sum of its log-probabilities, each
+    /// times the weight of its model.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there are not as many weights as models, or one is not a finite number.
+    pub fn with_log_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        let n_models = 1 + self.partners.len();
+        if weights.len() != n_models || !weights.iter().all(|weight| weight.is_finite()) {
+            return Err(Error::usage(
+                format!("{} for {}", count(weights.len(), "weight"), count(n_models, "model")),
+                "give a finite number for each model of the ensemble, the first one included",
+            ));
+        }
+        self.log_weights = Some(weights);
+        Ok(self)
+    }
+
     /// The ensemble as one model, for search; `None` for a single model.
     pub(super) fn ensemble(&self) -> Option<Ensemble<'_, AnyEngine>> {
         let partners = || self.partners.iter().map(Self::stepper);
-        let together = || Ensemble::new([self.stepper()].into_iter().chain(partners()).collect());
+        let members = || [self.stepper()].into_iter().chain(partners()).collect();
+        let together = || Ensemble::new(members()).weighted(self.log_weights.as_deref());
         (!self.partners.is_empty()).then(together)
     }
 

@@ -57,6 +57,7 @@ pub use translate::TranslateOptions;
 pub use translation::{Candidate, Translation};
 pub use warning::Warning;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -70,7 +71,7 @@ use attentive_checkpoint::{
 use attentive_config::{Config, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
-use attentive_model::engine::{Dense, Engine, Precision};
+use attentive_model::engine::{Dense, Engine, InputProbe, Precision};
 use attentive_model::model::{Model, Parameter};
 use attentive_model::nn::Blueprint;
 use attentive_model::profile::{self, ProfileSection};
@@ -107,6 +108,9 @@ pub struct Pipeline {
     file: Option<PackedFile>,
     /// The other models of an ensemble.
     partners: Vec<Pipeline>,
+    /// The factors of the log-probabilities of the models of an ensemble, whose probabilities are averaged
+    /// otherwise.
+    log_weights: Option<Vec<f64>>,
     /// The number of sentences translated so far.
     translated: Arc<AtomicUsize>,
     /// Whether the source vocabulary has letters, once that was asked.
@@ -253,6 +257,7 @@ impl Pipeline {
             engine,
             file: None,
             partners: Vec::new(),
+            log_weights: None,
             translated: Arc::default(),
             reads_letters: OnceLock::new(),
             continuations: OnceLock::new(),
@@ -286,6 +291,20 @@ impl Pipeline {
             partners: partners.map(|partner| partner.into_precision(precision)).collect::<Result<_>>()?,
             ..self
         })
+    }
+
+    /// Returns the same model in single precision, without its ensemble, with other `weights`. Products with
+    /// matrices that have a probe, by name, measure or round their inputs.
+    ///
+    /// # Panics
+    /// If the model does not decode, or the weights are not those of its architecture.
+    pub fn probed(&self, weights: Vec<Parameter>, probes: HashMap<String, Arc<InputProbe>>) -> Self {
+        let shortlist = self.engine().shortlist().cloned();
+        let mut weights = Dense::new(Precision::F32, weights).probed(probes);
+        let engine = Engine::new(&self.architecture, &mut weights).with_shortlist(shortlist);
+        let (config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
+        let engine = shared(AnyEngine::Cpu(engine));
+        Self::new(config, tokenizers, self.architecture.clone(), Arc::default(), engine)
     }
 
     /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].

@@ -121,7 +121,7 @@ impl Pipeline {
     }
 
     /// The log-probabilities of the targets of `batch`; with several models, the logarithms of the averaged
-    /// probabilities.
+    /// probabilities, or the weighted sums.
     fn forced(&self, batch: &Batch) -> Result<Vec<Vec<f64>>> {
         let log_probs = |model: &Model| Ok(model.log_probs(batch, &Pass::inference()));
         let each: Vec<_> =
@@ -131,8 +131,11 @@ impl Pipeline {
         if each.len() > 1 {
             for (row, targets) in mean.iter_mut().enumerate() {
                 for (place, target) in targets.iter_mut().enumerate() {
-                    let sum: f64 = each.iter().map(|rows| rows[row][place].exp()).sum();
-                    *target = (sum / n_models).ln();
+                    let log_probs = each.iter().map(|rows| rows[row][place]);
+                    *target = match &self.log_weights {
+                        Some(weights) => log_probs.zip(weights).map(|(log_prob, weight)| weight * log_prob).sum(),
+                        None => (log_probs.map(f64::exp).sum::<f64>() / n_models).ln(),
+                    };
                 }
             }
         }

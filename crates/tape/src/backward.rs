@@ -104,16 +104,18 @@ pub(crate) fn run(root: Rc<Node>, seed: Buffer, complete: &mut dyn FnMut(ParamId
             match parent {
                 Some(GradientTarget::Node(parent)) => add(&mut parent.gradient.borrow_mut(), contribution),
                 Some(GradientTarget::Param(param)) => {
+                    let id = param.id();
                     if let Some(contribution) = contribution {
-                        match gradients.get_mut(&param) {
+                        match gradients.get_mut(&id) {
                             Some(sum) => current().add(sum, &contribution),
-                            None => _ = gradients.insert(param, contribution),
+                            None => _ = gradients.insert(id, contribution),
                         }
                     }
-                    let left = uses.get_mut(&param).expect("every use was counted");
+                    let left = uses.get_mut(&id).expect("every use was counted");
                     *left -= 1;
-                    if let (0, Some(gradient)) = (*left, gradients.get(&param)) {
-                        complete(param, gradient);
+                    if let (0, Some(gradient)) = (*left, gradients.get_mut(&id)) {
+                        param.mask(gradient);
+                        complete(id, gradient);
                     }
                 }
                 None => (),
@@ -163,7 +165,7 @@ fn uses(nodes: &[Rc<Node>]) -> HashMap<ParamId, usize> {
         let parents = step.iter().flat_map(|step| step.parents.iter().flatten());
         for parent in parents {
             if let GradientTarget::Param(param) = parent {
-                *uses.entry(*param).or_default() += 1;
+                *uses.entry(param.id()).or_default() += 1;
             }
         }
     }
@@ -214,6 +216,26 @@ mod tests {
             assert!(plain(weight.constant()).target.is_none());
             weight.freeze();
             assert!(plain(weight.value()).target.is_none());
+        });
+    }
+
+    #[test]
+    fn a_row_that_is_kept_at_zero_has_no_gradient() {
+        on_each_device(|| {
+            let (free, kept) = (square(1), square(1));
+            kept.keep_at_zero(1);
+            let gradient = |weight: &Param| {
+                let x = apply(apply(random(2, [4, 3]), weight), weight);
+                x.backward().take(weight).into_vec()
+            };
+            assert!(gradient(&free).chunks(3).all(|row| row.iter().any(|&x| x != 0.0)));
+            let rows = |values: Vec<f32>| -> Vec<bool> {
+                values.chunks(3).map(|row| row.iter().all(|&x| x == 0.0)).collect()
+            };
+            assert_eq!(rows(kept.to_vec()), [false, true, false]);
+            assert_eq!(rows(gradient(&kept)), [false, true, false]);
+            let root = kept.value().backward().take(&kept).into_vec();
+            assert_eq!(rows(root), [false, true, false]);
         });
     }
 

@@ -1,8 +1,9 @@
 //! Parameters.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use crate::value::GradientTarget;
 use crate::{Buffer, Value};
@@ -25,6 +26,8 @@ struct Inner {
     values: RwLock<Arc<Buffer>>,
     deferred: RwLock<Option<Arc<dyn DeferredUpdates>>>,
     is_trained: AtomicBool,
+    /// The row that training keeps at zero.
+    zero_row: OnceLock<usize>,
 }
 
 /// A parameter whose updates are deferred: the only way to change it without bringing its rows up to date. If
@@ -90,6 +93,7 @@ impl Param {
             values: RwLock::new(Arc::new(values)),
             deferred: RwLock::default(),
             is_trained: AtomicBool::new(true),
+            zero_row: OnceLock::new(),
         }))
     }
 
@@ -176,6 +180,31 @@ impl Param {
         self.0.is_trained.store(false, Ordering::Relaxed);
     }
 
+    /// Sets the row number `row` to zero and keeps it there: from now on, its gradient is zero.
+    ///
+    /// # Panics
+    /// If there is no such row, or another one is kept at zero.
+    pub fn keep_at_zero(&self, row: usize) {
+        assert_eq!(*self.0.zero_row.get_or_init(|| row), row, "only one row of a parameter is kept at zero");
+        let row = self.row(row);
+        self.change(|values| values[row].fill(0.0));
+    }
+
+    /// Sets the gradient of the row that is kept at zero to zero.
+    pub(crate) fn mask(&self, gradient: &mut Buffer) {
+        if let Some(&row) = self.0.zero_row.get() {
+            let row = self.row(row);
+            // Only the sizes of what is rehearsed exist.
+            gradient.edit(|values| values.get_mut(row).into_iter().for_each(|row| row.fill(0.0)));
+        }
+    }
+
+    /// The places of the elements of a row.
+    fn row(&self, row: usize) -> Range<usize> {
+        let [_, columns] = self.area();
+        row * columns..(row + 1) * columns
+    }
+
     /// Returns the parameter as an operand; a vector of n elements is `[1, n]`. Gradients are computed if it
     /// is trained.
     pub fn value(&self) -> Value {
@@ -184,7 +213,7 @@ impl Param {
 
     /// Like [`Param::value`], for an operation that reads only these rows.
     pub fn value_of(&self, rows: RowSelection<'_>) -> Value {
-        let target = self.is_trained().then_some(GradientTarget::Param(self.0.id));
+        let target = self.is_trained().then(|| GradientTarget::Param(self.clone()));
         Value::with_target(self.settled(rows), self.area(), target)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use attentive_device::current;
 
 use crate::backward::{Gradients, Node};
-use crate::param::ParamId;
+use crate::param::{Param, ParamId};
 use crate::{Buffer, backward};
 
 /// A matrix, row after row. A vector is a single row.
@@ -25,7 +25,7 @@ pub struct Value {
 #[derive(Clone, Debug)]
 pub(crate) enum GradientTarget {
     /// A trained parameter.
-    Param(ParamId),
+    Param(Param),
     /// The result of an operation.
     Node(Rc<Node>),
 }
@@ -96,8 +96,9 @@ impl Value {
         match self.target {
             Some(GradientTarget::Node(node)) => backward::run(node, seed, complete),
             Some(GradientTarget::Param(param)) => {
-                complete(param, &seed);
-                Gradients::of(param, seed)
+                param.mask(&mut seed);
+                complete(param.id(), &seed);
+                Gradients::of(param.id(), seed)
             }
             None => Gradients::default(),
         }

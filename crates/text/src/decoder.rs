@@ -7,13 +7,16 @@ use tokenizers::{Decoder, DecoderWrapper};
 
 use super::growth::{Bound, Replacing, flattened};
 
-/// The `decoder` of a tokenizer file.
+/// The `decoder` of a tokenizer file. A `Strip` may have an entry `"leading": "all"`, which makes it drop the
+/// blanks of empty words at the beginning, as SentencePiece does; other programs ignore the entry.
 #[derive(Clone, Debug)]
 pub(super) struct DecoderSteps(Vec<Step>);
 
 #[derive(Clone, Debug)]
 enum Step {
     Replace(Replacing),
+    /// The removal of a blank from each token at the beginning until one has other text.
+    LeadingBlanks,
     /// A step of the `tokenizers` library, which makes at most a few times as much of a token.
     Library(DecoderWrapper),
 }
@@ -31,6 +34,9 @@ impl Step {
         if let Some(replacing) = Replacing::read(file)? {
             return Ok(Self::Replace(replacing));
         }
+        if file["type"] == "Strip" && file["leading"] == "all" {
+            return Ok(Self::LeadingBlanks);
+        }
         // A value of another type would make the library panic.
         if !file.is_object() {
             return Err("a step of the decoder is not an object".into());
@@ -45,7 +51,7 @@ impl DecoderSteps {
     pub(super) fn library(&self) -> impl Iterator<Item = &DecoderWrapper> {
         self.0.iter().filter_map(|step| match step {
             Step::Library(step) => Some(step),
-            Step::Replace(_) => None,
+            Step::Replace(_) | Step::LeadingBlanks => None,
         })
     }
 
@@ -58,6 +64,19 @@ impl DecoderSteps {
     }
 }
 
+/// The tokens without a blank at the beginning of each until one has other text. The first token has lost its
+/// blank already.
+fn without_leading_blanks(mut tokens: Vec<String>) -> Vec<String> {
+    let n_empty = tokens.iter().take_while(|token| matches!(token.as_str(), "" | " ")).count();
+    tokens.drain(..n_empty);
+    if n_empty > 0
+        && let Some(first) = tokens.first_mut().filter(|first| first.starts_with(' '))
+    {
+        first.remove(0);
+    }
+    tokens
+}
+
 impl Decoder for DecoderSteps {
     fn decode_chain(&self, mut tokens: Vec<String>) -> tokenizers::Result<Vec<String>> {
         let size = |tokens: &[String]| tokens.iter().map(String::len).sum();
@@ -65,6 +84,7 @@ impl Decoder for DecoderSteps {
         for step in &self.0 {
             tokens = match step {
                 Step::Library(step) => step.decode_chain(tokens)?,
+                Step::LeadingBlanks => without_leading_blanks(tokens),
                 Step::Replace(replacing) => {
                     let mut len = 0;
                     let mut replaced = Vec::with_capacity(tokens.len());

@@ -52,7 +52,7 @@ fn added_tokens(first: &[&str], special: usize) -> Value {
     first.iter().enumerate().map(token).collect()
 }
 
-fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
+pub(super) fn normalizers(config: &TokenizerConfig) -> Vec<Value> {
     let mut steps = Vec::new();
     if config.normalization != Normalization::None {
         steps.push(ignorable_normalizer());

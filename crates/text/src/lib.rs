@@ -6,6 +6,7 @@
 
 mod boundaries;
 mod charsmap;
+mod charsmap_builder;
 mod contract;
 mod decoder;
 mod detokenizer;
@@ -27,6 +28,7 @@ mod unigram_model;
 mod word_characters;
 mod words;
 
+pub use charsmap_builder::{check_normalization, compiled_normalization};
 pub use contract::Sides;
 pub use detokenizer::Detokenizer;
 pub use known_language::KnownLanguage;

@@ -151,6 +151,7 @@ pub(super) fn prepare(
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
     }
     frozen.apply(&model);
+    keep_start_at_zero(config, &material.tokenizers, &model)?;
     let learner = Learner::among(processes.clone(), model, config);
     require_same_products(&learner, processes)?;
     let lock = opened.map(|opened| opened.claim(dir, config, &material));
@@ -165,6 +166,14 @@ pub(super) fn prepare(
         resume_at,
         _lock: lock,
     })
+}
+
+/// Keeps the embedding of the token that the decoder reads first at zero, if it is configured.
+pub(super) fn keep_start_at_zero(config: &Config, tokenizers: &Tokenizers, model: &Model) -> Result<()> {
+    if config.model.family.decoder().is_some_and(|keys| keys.zero_start_embedding) {
+        model.keep_start_at_zero(tokenizers.contract(&config.model)?.start);
+    }
+    Ok(())
 }
 
 /// The model with the `weights` that the first process has.
@@ -204,17 +213,16 @@ fn require_same_products(learner: &Learner, processes: &Processes) -> Result<()>
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since
 /// settings cannot be changed later.
 fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
-    let kinds = ExportFormat::ALL.map(|format| format.kind_of(config, tokenizers));
-    match kinds {
-        [Ok(kind), Ok(other)] => format!("the model can be exported as {kind} and as {other}"),
-        [Ok(kind), Err(_)] | [Err(_), Ok(kind)] => {
-            format!("the model can be exported as {kind}")
-        }
-        [Err(_), Err(_)] => {
+    let kinds = ExportFormat::ALL.iter().filter_map(|format| format.kind_of(config, tokenizers).ok());
+    let kinds: Vec<String> = kinds.map(|kind| format!("as {kind}")).collect();
+    match &kinds[..] {
+        [] => {
             let format = ExportFormat::Hf;
             let problem = format.obstacle(config, tokenizers).unwrap_or_default();
             format!("the model cannot be exported for `{}`: {problem}", format.tool())
         }
+        [only] => format!("the model can be exported {only}"),
+        [first @ .., last] => format!("the model can be exported {} and {last}", first.join(", ")),
     }
 }
 

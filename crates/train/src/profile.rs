@@ -14,7 +14,7 @@ use attentive_tape::{OpTimings, profiled};
 use super::corpora::InMemoryCorpora;
 use super::frozen::Frozen;
 use super::material::{RunContext, material, preparing};
-use super::prepare::{check_memory, first_weights, fresh_model};
+use super::prepare::{check_memory, first_weights, fresh_model, keep_start_at_zero};
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, StepReport};
 use super::update_totals::UpdateTotals;
@@ -91,6 +91,7 @@ fn profile_here(
         }
     };
     frozen.apply(&model);
+    keep_start_at_zero(config, &material.tokenizers, &model)?;
     let learner = Learner::new(model, config);
     let mut start = material.start_report(config, &learner, memory, 0);
     start.max_steps = updates;

@@ -1,10 +1,17 @@
 //! `attentive export`: writes a model for another tool.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use attentive_base::error::Result;
-use attentive_interop::{ExportFormat, export};
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
+use attentive_evaluate::quantize::learn_shortlist;
+use attentive_evaluate::static_int8::{self, Int8Cost};
+use attentive_interop::{ExportFormat, ExportOptions, FirefoxParts, export, rounded_weights};
+use attentive_model::shortlist::{Shortlist, ShortlistLimits};
+use attentive_pipeline::Pipeline;
 
+use crate::input;
 use crate::message;
 use crate::model::ModelArgs;
 use crate::output::OutputWriter;
@@ -15,12 +22,16 @@ Examples:
   python -c 'from transformers import AutoTokenizer, AutoModelForSeq2SeqLM as M; t = \
 AutoTokenizer.from_pretrained(\"multi30k-hf\"); m = M.from_pretrained(\"multi30k-hf\"); print(t.decode(m.generate(**t(\"A dog \
 runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
+  attentive export runs/student --to firefox --languages en-de --calibrate dev.en --ref dev.de --shortlist train.en train.de \
+--output student-ende
 
 With `--to hf`, an encoder-decoder becomes a MarianMT model; a causal language model becomes GPT-2; a masked language model, \
 tagger, classifier or encoder becomes BERT, RoBERTa, MPNet or DistilBERT, whichever has the same architecture. With `--to \
-marian`, a translation model becomes Marian's `model.npz`; in general only models imported from Marian or Firefox can. A \
+marian`, a translation model becomes Marian's `model.npz` with a SentencePiece model for each vocabulary of subwords, and \
+`decoder.yml`. With `--to firefox`, it becomes the files that Firefox, translateLocally and other programs with the same engine \
+read: the scales of 8-bit products are measured on the sentences of `--calibrate`, and what these products cost is reported. A \
 model with any difference from these architectures is refused, and the message lists the differences. `attentive info` shows \
-what a model can be exported to.";
+what a model can be exported to; `configs/student-firefox.toml` trains a model that can be exported to Marian and Firefox.";
 
 /// Convert a model to the format of another tool.
 #[derive(clap::Args)]
@@ -34,15 +45,131 @@ pub(crate) struct Args {
     /// Directory to write; it must not exist yet.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
+    /// For Firefox: codes of the source and the target language, such as `en-de`.
+    #[arg(long, value_name = "SRC-TGT")]
+    languages: Option<String>,
+    /// Source sentences, one per line: those on which the scales of 8-bit products are measured (Firefox),
+    /// and the vocabularies are tried (Marian, Firefox). A few hundred are enough.
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// For Firefox: references of these sentences, one per line, for BLEU before and after; may be repeated.
+    #[arg(long = "ref", value_name = "FILE", requires = "calibrate")]
+    references: Vec<PathBuf>,
+    /// For Firefox: learn the shortlist from parallel text, such as the training data: sentences and their
+    /// translations, one per line each [default: the shortlist of the model].
+    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
+    shortlist: Option<Vec<PathBuf>>,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
-    let exported = export(&dir, args.to, &args.output)?;
+    let (text, references) = match &args.calibrate {
+        Some(src) => input::read_aligned(src, &args.references)?,
+        None => (Vec::new(), Vec::new()),
+    };
+    let mut out = OutputWriter::stdout();
+    let exported = if args.to == ExportFormat::Firefox {
+        let (exported, cost) = to_firefox(args, &dir, &text, &references)?;
+        out.line(in_words(&cost))?;
+        exported
+    } else {
+        refuse_options_of_firefox(args)?;
+        export(&dir, args.to, ExportOptions { text: &text, firefox: None }, &args.output)?
+    };
     for note in exported.notes {
         message::note(note);
     }
-    let mut line = OutputWriter::stdout();
-    line.line(format!("{}: written to {} as {}", dir.display(), args.output.display(), exported.kind))?;
-    line.flush()
+    out.line(format!("{}: written to {} as {}", dir.display(), args.output.display(), exported.kind))?;
+    out.flush()
+}
+
+fn refuse_options_of_firefox(args: &Args) -> Result<()> {
+    let given = [
+        ("--languages", args.languages.is_some()),
+        ("--ref", !args.references.is_empty()),
+        ("--shortlist", args.shortlist.is_some()),
+        ("--calibrate", args.to == ExportFormat::Hf && args.calibrate.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Error::usage(
+            format!("`{option}` has no effect on a model for {}", args.to.tool()),
+            "leave it out, or use `--to firefox`",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn to_firefox(
+    args: &Args,
+    dir: &Path,
+    text: &[String],
+    references: &[Vec<String>],
+) -> Result<(attentive_interop::Exported, Int8Cost)> {
+    let languages = languages(args.languages.as_deref())?;
+    let loaded = checkpoint::load(dir)?;
+    ExportFormat::Firefox.kind_of(&loaded.config, &loaded.tokenizers)?;
+    if text.is_empty() {
+        return Err(Error::usage(
+            "the scales of 8-bit products are measured on sentences, and there are none",
+            "give a file of a few hundred source sentences with `--calibrate`",
+        ));
+    }
+    let weights = match &loaded.weights {
+        LoadedWeights::Dense(weights) => rounded_weights(&loaded, weights),
+        LoadedWeights::Packed(_) => {
+            return Err(Error::usage(
+                "a quantized model cannot be exported",
+                "export the model that it was made from",
+            ));
+        }
+    };
+    let pipeline = Pipeline::load(dir)?;
+    let shortlist = shortlist(args, &loaded, &pipeline)?;
+    let pipeline = pipeline.with_shortlist(Some(Arc::new(shortlist.clone())));
+    let input_factors = static_int8::input_factors(&pipeline, text)?;
+    let cost = static_int8::cost(&pipeline, weights, &input_factors, text, references)?;
+    let parts = FirefoxParts { languages, input_factors: &input_factors, shortlist: &shortlist };
+    let options = ExportOptions { text, firefox: Some(parts) };
+    Ok((export(dir, ExportFormat::Firefox, options, &args.output)?, cost))
+}
+
+/// Reads two codes such as `en-de`.
+fn languages(codes: Option<&str>) -> Result<[&str; 2]> {
+    let is_code = |code: &str| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match codes.and_then(|codes| codes.split_once('-')) {
+        Some((src, tgt)) if is_code(src) && is_code(tgt) => Ok([src, tgt]),
+        _ => Err(Error::usage(
+            match codes {
+                Some(codes) => format!("`{codes}` is no pair of languages"),
+                None => "the files of a model for Firefox are named by its languages, which are not given".to_owned(),
+            },
+            "give two codes, such as `--languages en-de`",
+        )),
+    }
+}
+
+/// The shortlist that the options or the model name.
+fn shortlist(args: &Args, loaded: &LoadedModel, pipeline: &Pipeline) -> Result<Shortlist> {
+    match (args.shortlist.as_deref(), &loaded.shortlist) {
+        (Some([src, tgt]), _) => {
+            let (src, mut tgt) = input::read_aligned(src, std::slice::from_ref(tgt))?;
+            // The first tokens of the vocabulary are candidates there anyway.
+            let limits = ShortlistLimits { frequent: 0, ..ShortlistLimits::default() };
+            learn_shortlist(pipeline, [&src, &tgt.swap_remove(0)], limits)
+        }
+        (_, Some(own)) => Ok(Shortlist::clone(own)),
+        (_, None) => Err(Error::usage(
+            "a model for Firefox has a shortlist, and this model has none",
+            "learn one from the training data: `--shortlist train.SRC train.TGT`",
+        )),
+    }
+}
+
+fn in_words(cost: &Int8Cost) -> String {
+    let Int8Cost { lines, changed_lines, bleu } = cost;
+    let changed = format!("8-bit products change {changed_lines} of {lines} greedy translations");
+    match bleu {
+        Some([before, after]) => format!("{changed}; BLEU {before:.2} before, {after:.2} after"),
+        None => format!("{changed}; references (`--ref`) would give BLEU"),
+    }
 }

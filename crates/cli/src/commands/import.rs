@@ -1,6 +1,6 @@
 //! `attentive import`: converts a model of another tool into a model directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
@@ -65,20 +65,34 @@ pub(super) fn run(args: &Args) -> Result<()> {
         Some(out) => out.clone(),
         None => default_out(args)?,
     };
-    let foreign = ForeignModel::open(&args.model, args.form, &args.languages.languages())
+    let mut foreign = ForeignModel::open(&args.model, args.form, &args.languages.languages())
         .map_err(|error| tips::repository_as_path(error, &args.model))?;
-    let (kind, n_weights) = (foreign.kind.clone(), foreign.n_weights());
     for note in &foreign.notes {
         message::note(note);
     }
-    foreign.write(&out)?;
     let mut line = OutputWriter::stdout();
-    line.line(format!(
-        "{}: {kind}, {}, written to {}",
-        args.model.display(),
-        count(n_weights, "parameter"),
-        out.display()
-    ))?;
+    let mut write = |model: ForeignModel, out: &Path| -> Result<()> {
+        let (kind, n_weights) = (model.kind.clone(), model.n_weights());
+        model.write(out)?;
+        let size = count(n_weights, "parameter");
+        line.line(format!("{}: {kind}, {size}, written to {}", args.model.display(), out.display()))
+    };
+    let partners = std::mem::take(&mut foreign.partners);
+    if partners.is_empty() {
+        write(foreign, &out)?;
+    } else {
+        let weights: Vec<String> = foreign.log_weights.iter().map(f64::to_string).collect();
+        let members: Vec<PathBuf> = (1..=1 + partners.len()).map(|number| out.join(number.to_string())).collect();
+        for (model, out) in [foreign].into_iter().chain(partners).zip(&members) {
+            write(model, out)?;
+        }
+        let with: String = members[1..].iter().map(|member| format!(" --with {}", member.display())).collect();
+        message::note(format!(
+            "the models are an ensemble: `attentive translate {}{with} --log-weights {}` uses all of them",
+            members[0].display(),
+            weights.join(",")
+        ));
+    }
     line.flush()
 }
 

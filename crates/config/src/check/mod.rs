@@ -135,7 +135,9 @@ pub(super) fn model(model: &ModelConfig) -> Result<()> {
 
 pub(super) fn decode(decode: &DecodeConfig) -> Result<()> {
     let config = Config { decode: decode.clone(), ..Config::default() };
-    ranges::check(&config, "decode.")
+    ranges::check(&config, "decode.")?;
+    let has_limit = decode.max_new_factor > 0.0 || decode.max_new_extra > 0;
+    require(has_limit, "decode.max_new_extra", "at least 1 if `decode.max_new_factor` is 0", 0)
 }
 
 /// Checks `data.max_len`, which a stream does not use.

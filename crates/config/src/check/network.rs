@@ -18,6 +18,7 @@ pub(super) fn check(model: &ModelConfig) -> Result<()> {
     }
     if let Some(translator) = family.translator() {
         attention(model, translator)?;
+        alignment(model, translator)?;
     }
     if model.has(StackKind::Recurrent) {
         recurrent(model)?;
@@ -74,6 +75,18 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
             d_hidden,
             Some(hint.into()),
         );
+    }
+    Ok(())
+}
+
+/// Refuses a layer or a head for alignments that does not exist.
+fn alignment(model: &ModelConfig, translator: &Translator) -> Result<()> {
+    for (key, number, what, most) in [
+        ("model.alignment_layer", translator.alignment_layer, "layers", translator.decoder.n_decoder_layers),
+        ("model.alignment_head", translator.alignment_head, "heads", model.decoder_heads()),
+    ] {
+        let number = number.map_or(0, NonZeroUsize::get);
+        require(number <= most, key, format!("at most {most}, since the decoder has {most} {what}"), number)?;
     }
     Ok(())
 }

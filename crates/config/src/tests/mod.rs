@@ -125,6 +125,8 @@ fn a_written_configuration_reads_back_equal() {
         "model.source_first",
         "model.source_last",
         "model.decoder_start_token",
+        "model.alignment_layer",
+        "model.alignment_head",
         "model.forced_bos_token",
         "model.forced_eos_token",
         "model.suppress_tokens",

@@ -115,7 +115,6 @@ fn sizes_have_a_minimum() {
         ("train.log_every", 1),
         ("train.schedule.plateau_patience", 1),
         ("decode.beam_width", 1),
-        ("decode.max_new_extra", 1),
         ("decode.batch_size", 1),
     ];
     for (key, least) in least {

@@ -1,5 +1,6 @@
 //! Tests of the options: what is refused, and how they are written.
 
+use attentive_base::random::Random;
 use attentive_config::{DecodeConfig, EarlyStopping, LengthPenaltyFormula};
 use serde_json::{Value, json};
 
@@ -65,4 +66,41 @@ fn options_are_written_with_the_keys_of_the_configuration() {
     let sample = Strategy::Sample { sampling: Sampling::default(), count: 3 };
     let sampling = json!({ "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0 });
     assert_eq!(written(sample), with(json!({ "n_best": 3, "sampling": sampling })));
+}
+
+#[test]
+fn the_length_limit_is_rounded_up_as_in_marian() {
+    let limit = |max_new_factor, max_new_extra, src_len| {
+        let decode = DecodeConfig { max_new_factor, max_new_extra, ..DecodeConfig::default() };
+        SearchOptions::from(&decode).limit(src_len, 100)
+    };
+    for (factor, extra, src_len, expected) in
+        [(2.0, 0, 5, 10), (1.5, 0, 5, 8), (1.5, 10, 5, 18), (1.1, 0, 10, 11), (0.0, 7, 5, 7), (3.0, 4, 50, 100)]
+    {
+        assert_eq!(limit(factor, extra, src_len), expected, "{factor} · {src_len} + {extra}");
+    }
+}
+
+/// The bound by which hypotheses are dropped holds at every length, whatever the penalties are.
+#[test]
+fn no_length_has_a_better_score_than_the_bound() {
+    let mut random = Random::new(1, 0);
+    for _ in 0..2000 {
+        let formulas = [LengthPenaltyFormula::Gnmt, LengthPenaltyFormula::Length];
+        let decode = DecodeConfig {
+            length_penalty_formula: *random.choose(&formulas),
+            length_penalty: 2.0 * random.uniform(),
+            word_penalty: *random.choose(&[0.0, -2.0, -0.3, 0.1, 0.5, 3.0]),
+            ..DecodeConfig::default()
+        };
+        let options = SearchOptions::from(&decode);
+        let log_prob = -20.0 * random.uniform();
+        let shortest = 1 + random.below(10);
+        let longest = shortest + random.below(60);
+        let bound = options.best_score(log_prob, shortest, longest);
+        for length in shortest..=longest {
+            let score = options.score(log_prob, length);
+            assert!(score <= bound + 1e-9, "{options:?}: {score} at {length}, but {bound}");
+        }
+    }
 }

@@ -166,6 +166,7 @@ pub(super) fn options(
         strategy: Strategy::beam(beam_width, beam_width.min(10), EarlyStopping::Never),
         length_penalty_formula,
         length_penalty,
+        word_penalty: 0.0,
         max_new_factor: 1.0,
         max_new_extra: 3,
         max_new_tokens: usize::MAX,

@@ -131,7 +131,7 @@ pub fn quantize(
 fn quantize_only(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Outcome> {
     let mut quantized = round(original, options)?;
     if let Some(text) = options.shortlist {
-        let shortlist = learn_shortlist(&quantized, text)?;
+        let shortlist = learn_shortlist(&quantized, text, ShortlistLimits::default())?;
         quantized = quantized.with_shortlist(Some(Arc::new(shortlist)));
     }
     Ok(Outcome { quantized, runs: None, shortlist: None })
@@ -163,7 +163,7 @@ fn quantize_and_measure(
     let mut second = run(&quantized, src, &translate)?;
     let mut shortlist = None;
     if let Some(text) = options.shortlist {
-        let learned = learn_shortlist(&quantized, text)?;
+        let learned = learn_shortlist(&quantized, text, ShortlistLimits::default())?;
         quantized = quantized.with_shortlist(Some(Arc::new(learned)));
         let without = std::mem::replace(&mut second, run(&quantized, src, &translate)?);
         let runs = [&without, &second];
@@ -210,8 +210,15 @@ fn report(
     })
 }
 
-/// Learns the shortlist of a model from sentences and their translations.
-fn learn_shortlist(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlist> {
+/// Learns the shortlist of a model from sentences and their translations, as many of both.
+///
+/// # Errors
+/// [`Error::Data`] for a text that cannot be divided into tokens.
+pub fn learn_shortlist(
+    pipeline: &Pipeline,
+    text: [&[String]; 2],
+    limits: ShortlistLimits,
+) -> Result<Shortlist> {
     /// More sentence pairs would add little.
     const MAX_PAIRS: usize = 100_000;
     let (tokenizers, [src, tgt]) = (pipeline.tokenizers(), text);
@@ -223,7 +230,7 @@ fn learn_shortlist(pipeline: &Pipeline, text: [&[String]; 2]) -> Result<Shortlis
     let pairs = pairs.collect::<Result<Vec<_>>>()?;
     let vocabs = [tokenizers.src(), tokenizers.tgt()].map(|tokenizer| tokenizer.vocab_size());
     let end = tokenizers.tgt().special().eos;
-    Ok(shortlist::learn(&pairs, vocabs, &[end], ShortlistLimits::default()))
+    Ok(shortlist::learn(&pairs, vocabs, &[end], limits))
 }
 
 /// The effect of the shortlist of `pipeline`, from the runs without and with it.

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use serde_json::Value;
 
+use super::checkpoints::{END, chosen, root};
+use super::read_yaml;
 use super::search::MarianSearchSettings;
 use crate::keys::not_understood;
 use crate::listing::{directory_of, file_name, files_of};
@@ -17,8 +20,8 @@ const SEARCH: &str = "decoder.yml";
 const LEXICON: &str = "lex.";
 /// The first bytes of weights in Marian's binary format: the number of its version.
 const BINARY: [u8; 8] = 1u64.to_le_bytes();
-/// The suffix of the names of weights that are needed only in training.
-const OF_TRAINING: &str = ".optimizer.npz";
+/// The suffixes of the names of files that are needed only in training.
+const OF_TRAINING: [&str; 2] = [".optimizer.npz", ".orig.npz"];
 /// The suffixes of the names of vocabularies.
 const VOCABULARIES: [&str; 4] = ["spm", "yml", "yaml", "json"];
 /// Words in the names of the two sides' vocabularies.
@@ -29,12 +32,18 @@ const TARGETS: [&str; 4] = ["target", "tgt", "trg", "trgvocab"];
 #[derive(Debug)]
 pub(super) struct MarianFiles {
     pub(super) weights: PathBuf,
+    /// The weights of the other models of an ensemble, which has the same other files.
+    pub(super) partners: Vec<PathBuf>,
     pub(super) vocabs: Vocabs,
     /// The generation settings, if the model has any.
     pub(super) search: Option<MarianSearchSettings>,
     pub(super) shortlist: Option<PathBuf>,
     /// True if the weights are in Marian's binary format, as in Firefox, and not in NumPy's.
     pub(super) is_binary: bool,
+    /// True if attention was trained to align words.
+    pub(super) is_guided: bool,
+    /// How the weights were chosen among several checkpoints.
+    pub(super) note: Option<String>,
 }
 
 /// The files of the vocabularies.
@@ -78,38 +87,56 @@ impl MarianFiles {
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
         let mut search = beside(SEARCH).map(|path| MarianSearchSettings::read(&path)).transpose()?;
-        let weights = match (chosen, search.as_ref().and_then(MarianSearchSettings::only_model)) {
-            (Some(chosen), _) => chosen,
-            (None, Some(name)) => beside(&name).ok_or_else(|| missing(dir, &name))?,
-            (None, None) => the_weights(dir, &all)?,
+        let named = search.as_ref().map(|search| search.models.as_slice()).unwrap_or_default();
+        let (weights, partners, note) = match (chosen, named) {
+            (Some(chosen), _) => (chosen, Vec::new(), None),
+            (None, []) => {
+                let (weights, note) = the_weights(dir, &all)?;
+                (weights, Vec::new(), note)
+            }
+            (None, [first, others @ ..]) => {
+                let others = others.iter().map(|name| named_file(dir, name)).collect::<Result<_>>()?;
+                (named_file(dir, first)?, others, None)
+            }
         };
-        let own = beside(&format!("{}.{SEARCH}", file_name(&weights)));
-        if let Some(own) = own {
+        if let Some(own) = beside(&format!("{}.{SEARCH}", file_name(&weights))) {
             search = Some(MarianSearchSettings::read(&own)?);
         }
-        let named = |search: &MarianSearchSettings| -> Result<Vec<PathBuf>> {
-            let found = { search.vocabs.iter() }.map(|name| beside(name).ok_or_else(|| missing(dir, name)));
-            found.collect()
-        };
-        let vocabs = match search.as_ref().map(named).transpose()? {
-            Some(named) if !named.is_empty() => Vocabs::named(dir, &named)?,
+        let vocabs = match search.as_ref().map(|search| search.vocabs.as_slice()) {
+            Some(named @ [_, ..]) => {
+                let found: Result<Vec<PathBuf>> = named.iter().map(|name| named_file(dir, name)).collect();
+                Vocabs::named(dir, &found?)?
+            }
             _ => {
                 let found = all.iter().filter(|path| is_vocabulary(path));
                 Vocabs::found(dir, of_same_model(&weights, found))?
             }
         };
         let named_list = search.as_ref().and_then(|search| search.shortlist.clone());
+        let is_binary = ends(&weights, "bin");
         Ok(Self {
             vocabs,
             shortlist: match named_list {
-                Some(name) => Some(beside(&name).ok_or_else(|| missing(dir, &name))?),
+                Some(name) => Some(named_file(dir, &name)?),
                 None => the_shortlist(dir, &weights, &all)?,
             },
-            is_binary: ends(&weights, "bin"),
+            is_guided: is_guided(&weights, search.as_ref(), is_binary),
+            is_binary,
             weights,
+            partners,
             search,
+            note,
         })
     }
+}
+
+/// True if the options of training, beside the weights, or those of translation tell that attention was
+/// trained to align words. All models of Firefox are trained so.
+fn is_guided(weights: &Path, search: Option<&MarianSearchSettings>, is_binary: bool) -> bool {
+    let of_training = beside(weights, &format!("{}{END}.yml", root(&file_name(weights))));
+    let guided = of_training.and_then(|path| read_yaml(&path).ok()?.remove("guided-alignment"));
+    let was_guided = guided.is_some_and(|value| value != Value::from("none") && !value.is_null());
+    was_guided || search.map_or(is_binary, |search| search.alignment)
 }
 
 impl Vocabs {
@@ -149,21 +176,29 @@ impl Vocabs {
     }
 }
 
-/// Finds the weights in a directory that does not name them.
-fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<PathBuf> {
-    let mut found = all.iter().filter(|path| is_weights(path) && !file_name(path).ends_with(OF_TRAINING));
-    match (found.next(), found.next()) {
-        (Some(only), None) => Ok(only.clone()),
-        (None, _) => Err(not_understood(dir, "it has no weights (`.npz` or `.bin`)")),
-        (Some(one), Some(other)) => Err(Error::Model {
-            path: dir.to_path_buf(),
-            problem: format!(
-                "it has several models, such as `{}` and `{}`",
-                file_name(one),
-                file_name(other)
-            ),
-            hint: Some("name the file to import instead of the directory".into()),
-        }),
+/// Finds the weights in a directory that does not name them, and describes the choice if there were several.
+fn the_weights(dir: &Path, all: &[PathBuf]) -> Result<(PathBuf, Option<String>)> {
+    let of_training = |path: &PathBuf| OF_TRAINING.iter().any(|end| file_name(path).ends_with(end));
+    let found: Vec<PathBuf> =
+        all.iter().filter(|path| is_weights(path) && !of_training(path)).cloned().collect();
+    match &found[..] {
+        [only] => Ok((only.clone(), None)),
+        [] => Err(not_understood(dir, "it has no weights (`.npz` or `.bin`)")),
+        [one, other, ..] => match chosen(dir, &found) {
+            Some((weights, reason)) => {
+                let name = file_name(&weights);
+                Ok((weights, Some(format!("`{name}` was imported, {reason}"))))
+            }
+            None => Err(Error::Model {
+                path: dir.to_path_buf(),
+                problem: format!(
+                    "it has several models, such as `{}` and `{}`",
+                    file_name(one),
+                    file_name(other)
+                ),
+                hint: Some("name the file to import instead of the directory".into()),
+            }),
+        },
     }
 }
 
@@ -223,8 +258,15 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|path| file_name(path)).collect()
 }
 
-fn missing(dir: &Path, name: &str) -> Error {
-    not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing"))
+/// Finds the file that `decoder.yml` calls `name`, a path of any operating system: where it says, from the
+/// model's directory, or in this directory itself, to which models are often moved.
+fn named_file(dir: &Path, name: &str) -> Result<PathBuf> {
+    let path = PathBuf::from(name.replace('\\', "/"));
+    let here = path.file_name().map(|name| dir.join(name));
+    let places = here.into_iter().chain([dir.join(&path)]);
+    places.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing"))
+    })
 }
 
 /// Returns the path of the file with this name beside `path`, if it exists.

@@ -1,5 +1,7 @@
 //! The options of a model, `special:model.yml`. Each of them must be understood.
 
+use std::num::NonZeroUsize;
+
 use attentive_architecture::{ActivationKind, NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_config::{CellKind, MixingKind, ModelConfig, Translator};
@@ -41,7 +43,6 @@ const IGNORED: &[&str] = &[
     "transformer-dropout",
     "transformer-dropout-attention",
     "transformer-dropout-ffn",
-    "transformer-guided-alignment-layer",
     "ulr-dim-emb",
     "ulr-trainable-transformation",
 ];
@@ -57,6 +58,8 @@ pub(super) struct MarianConfig {
     /// The number of tokens of each side.
     pub(super) vocabs: [usize; 2],
     pub(super) names: Vec<NameMapping>,
+    /// The layer of the decoder whose attention may have been trained to align words; `None` for the last.
+    pub(super) alignment_layer: Option<NonZeroUsize>,
 }
 
 /// Reads all options. Some matrices may have one of several names, which `tensors` determine.
@@ -97,8 +100,9 @@ pub(super) fn describe(mut keys: UnreadKeys, tensors: &Tensors) -> Result<Marian
         scale_embeddings: true,
         ..ModelConfig::default()
     };
+    let alignment_layer = alignment_layer(&mut keys, translator.decoder.n_decoder_layers)?;
     keys.finish()?;
-    Ok(MarianConfig { translator, model, vocabs, names: tables })
+    Ok(MarianConfig { translator, model, vocabs, names: tables, alignment_layer })
 }
 
 /// Refuses variants that are not supported.
@@ -163,6 +167,21 @@ fn check_rows(keys: &UnreadKeys, tie: TieEmbeddings, vocabs: [usize; 2], tensors
         }
     }
     Ok(())
+}
+
+/// Reads the layer whose attention is guided: `last` or a number from 1 on.
+fn alignment_layer(keys: &mut UnreadKeys, n_layers: usize) -> Result<Option<NonZeroUsize>> {
+    let key = "transformer-guided-alignment-layer";
+    let layer = keys.or(key, Value::from("last"))?;
+    let number = match &layer {
+        Value::String(text) if text == "last" => return Ok(None),
+        Value::String(text) => text.parse().ok(),
+        other => other.as_u64().and_then(|number| usize::try_from(number).ok()),
+    };
+    match number.and_then(NonZeroUsize::new) {
+        Some(number) if number.get() <= n_layers => Ok(Some(number)),
+        _ => Err(keys.refuse(key, &layer)),
+    }
 }
 
 /// Reads the number of layers, which must not exceed the number of tensors.

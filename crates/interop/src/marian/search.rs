@@ -1,6 +1,6 @@
 //! Generation settings of a model: `decoder.yml`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use attentive_base::error::Result;
 use attentive_config::{DecodeConfig, LengthPenaltyFormula};
@@ -11,7 +11,6 @@ use crate::keys::UnreadKeys;
 
 /// Options that do not affect the translation of a sentence.
 const IGNORED: &[&str] = &[
-    "alignment",
     "authors",
     "build-info",
     "check-nan",
@@ -49,16 +48,15 @@ const IGNORED: &[&str] = &[
     "tsv",
     "tsv-fields",
     "version",
-    "weights",
     "word-scores",
     "workspace",
 ];
 
 /// The generation settings, and the files that they name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct MarianSearchSettings {
-    models: Vec<String>,
-    /// The names of files, without directories.
+    /// The paths of files.
+    pub(super) models: Vec<String>,
     pub(super) vocabs: Vec<String>,
     pub(super) shortlist: Option<String>,
     /// The limits that `decoder.yml` sets for the candidates in the shortlist.
@@ -68,7 +66,14 @@ pub(super) struct MarianSearchSettings {
     pub(super) allow_special: bool,
     beam_width: usize,
     length_penalty: f64,
+    word_penalty: f64,
     pub(super) max_factor: f64,
+    /// The factors of the log-probabilities of the models of an ensemble; 1 for all of them if there are none.
+    pub(super) weights: Vec<f64>,
+    /// True if Marian writes lists of the best translations.
+    pub(super) n_best: bool,
+    /// True if Marian writes word alignments.
+    pub(super) alignment: bool,
 }
 
 impl Default for MarianSearchSettings {
@@ -84,7 +89,11 @@ impl Default for MarianSearchSettings {
             allow_special: false,
             beam_width: 12,
             length_penalty: 0.0,
+            word_penalty: 0.0,
             max_factor: 3.0,
+            weights: Vec::new(),
+            n_best: false,
+            alignment: false,
         }
     }
 }
@@ -92,7 +101,13 @@ impl Default for MarianSearchSettings {
 impl MarianSearchSettings {
     /// Returns Firefox's generation settings.
     pub(super) fn of_firefox() -> Self {
-        Self { beam_width: 1, length_penalty: 1.0, max_factor: 2.0, ..Self::default() }
+        Self {
+            beam_width: 1,
+            length_penalty: 1.0,
+            max_factor: 2.0,
+            alignment: true,
+            ..Self::default()
+        }
     }
 
     /// Reads the file `path`.
@@ -101,7 +116,6 @@ impl MarianSearchSettings {
         keys.ignore(IGNORED);
         for (key, without_effect) in [
             ("force-decode", json!(false)),
-            ("n-best", json!(false)),
             ("no-spm-decode", json!(false)),
             ("no-spm-encode", json!(false)),
             ("output-approx-knn", json!([])),
@@ -110,17 +124,13 @@ impl MarianSearchSettings {
         ] {
             keys.only(key, without_effect)?;
         }
-        let penalty: f64 = keys.or("word-penalty", 0.0)?;
-        if penalty != 0.0 {
-            return Err(keys.refuse("word-penalty", &json!(penalty)));
-        }
         let mut names = |key: &str| -> Result<Vec<String>> {
             let paths = match keys.optional::<Value>(key)? {
                 Some(Value::String(path)) => vec![path],
                 Some(value) => serde_json::from_value(value.clone()).map_err(|_| keys.refuse(key, &value))?,
                 None => Vec::new(),
             };
-            Ok(paths.into_iter().map(file_name).collect())
+            Ok(paths)
         };
         let (models, vocabs) = (names("models")?, names("vocabs")?);
         let (shortlist, limits) = shortlist(&mut keys)?;
@@ -128,25 +138,21 @@ impl MarianSearchSettings {
         let search = Self {
             models,
             vocabs,
-            shortlist: shortlist.map(file_name),
+            shortlist,
             limits,
             max_len: keys.optional("max-length")?,
             allow_unk: keys.or("allow-unk", false)?,
             allow_special: keys.or("allow-special", false)?,
             beam_width: keys.or("beam-size", usual.beam_width)?,
             length_penalty: keys.or("normalize", usual.length_penalty)?,
+            word_penalty: keys.or("word-penalty", usual.word_penalty)?,
+            n_best: keys.or("n-best", usual.n_best)?,
+            weights: keys.or("weights", usual.weights)?,
+            alignment: keys.optional::<Value>("alignment")?.is_some(),
             max_factor: keys.or("max-length-factor", usual.max_factor)?,
         };
         keys.finish()?;
         Ok(search)
-    }
-
-    /// Returns the name of the model, if there is exactly one.
-    pub(super) fn only_model(&self) -> Option<String> {
-        match &self.models[..] {
-            [only] => Some(only.clone()),
-            _ => None,
-        }
     }
 
     /// Converts the generation settings.
@@ -155,8 +161,9 @@ impl MarianSearchSettings {
             beam_width: self.beam_width,
             length_penalty_formula: LengthPenaltyFormula::Length,
             length_penalty: self.length_penalty,
+            word_penalty: self.word_penalty,
             max_new_factor: self.max_factor,
-            max_new_extra: 1,
+            max_new_extra: 0,
             ..DecodeConfig::default()
         }
     }
@@ -170,10 +177,4 @@ fn shortlist(keys: &mut UnreadKeys) -> Result<(Option<String>, Vec<String>)> {
         other => other.to_string(),
     });
     Ok((words.next(), words.collect()))
-}
-
-/// Returns the name of a file in a path of any operating system.
-fn file_name(path: String) -> String {
-    let name = PathBuf::from(path.replace('\\', "/"));
-    name.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -85,11 +85,12 @@ impl SentencePiece {
         let scheme = if self.add_dummy_prefix { "first" } else { "never" };
         let metaspace =
             json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": true});
-        if self.byte_fallback {
-            json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace]})
-        } else {
-            metaspace
-        }
+        let bytes = self.byte_fallback.then(|| json!({"type": "ByteFallback"}));
+        // Other programs remove nothing.
+        let leading = json!({"type": "Strip", "content": " ", "start": 0, "stop": 0, "leading": "all"});
+        let leading = (self.add_dummy_prefix && self.remove_extra_whitespaces).then_some(leading);
+        let steps: Vec<Value> = bytes.into_iter().chain([metaspace]).chain(leading).collect();
+        json!({"type": "Sequence", "decoders": steps})
     }
 
     fn unigram(&self, tokens: &[VocabularyToken]) -> Value {

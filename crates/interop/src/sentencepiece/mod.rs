@@ -2,8 +2,10 @@
 //! Face's format.
 
 mod document;
+mod of_tokenizer;
 mod protobuf;
 mod vocabulary_token;
+mod writing;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,6 +58,15 @@ enum Role {
 enum Kind {
     Unigram,
     Bpe,
+}
+
+impl From<Kind> for TokenizerKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Unigram => Self::Unigram,
+            Kind::Bpe => Self::Bpe,
+        }
+    }
 }
 
 impl SentencePiece {
@@ -149,10 +160,7 @@ impl SentencePiece {
 
     /// Returns the kind of tokenizer.
     pub(super) fn kind(&self) -> TokenizerKind {
-        match self.kind {
-            Kind::Unigram => TokenizerKind::Unigram,
-            Kind::Bpe => TokenizerKind::Bpe,
-        }
+        self.kind.into()
     }
 
     /// Returns the `tokenizer.json` with the ids of the pieces in this file.
@@ -253,3 +261,5 @@ impl Piece {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod writing_tests;

@@ -12,20 +12,20 @@ use serde::Deserialize;
 
 use super::SentencePiece;
 
-const MODELS: [&str; 5] = ["unigram", "bpe", "bytes", "symbols", "symbols_bpe"];
+pub(super) const MODELS: [&str; 5] = ["unigram", "bpe", "bytes", "symbols", "symbols_bpe"];
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/sentencepiece")
 }
 
 #[derive(Deserialize)]
-struct Line {
-    text: String,
+pub(super) struct Line {
+    pub(super) text: String,
     ids: HashMap<String, Vec<TokenId>>,
 }
 
 /// The lines of the fixture, or of the file that the script has written with `--lines`.
-fn lines() -> Vec<Line> {
+pub(super) fn lines() -> Vec<Line> {
     let path = std::env::var_os("ATTENTIVE_SENTENCEPIECE_LINES")
         .map_or_else(|| folder().join("lines.jsonl.gz"), PathBuf::from);
     lines_of(&path)
@@ -38,12 +38,12 @@ fn lines_of(path: &Path) -> Vec<Line> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn special(names: [&str; 4]) -> SpecialNames {
+pub(super) fn special(names: [&str; 4]) -> SpecialNames {
     let [pad, unk, bos, eos] = names.map(str::to_owned);
     SpecialNames { pad, unk, bos, eos, ..SpecialNames::default() }
 }
 
-fn tokenizer(json: &serde_json::Value, names: &SpecialNames) -> Tokenizer {
+pub(super) fn tokenizer(json: &serde_json::Value, names: &SpecialNames) -> Tokenizer {
     Tokenizer::from_json(json.to_string().into_bytes(), names).unwrap()
 }
 

@@ -6,12 +6,21 @@
 
 use super::{FileTensors, Numbers, Order, Stored};
 
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 /// The bits of a type that are the size of a number in bytes.
 const SIZE: u64 = 0xff;
-const F32: u64 = 0x0404;
+/// The types of numbers. 8-bit integers have one type in the engine of Firefox and another in Marian itself.
+pub(super) const F32: u64 = 0x0404;
 const F16: u64 = 0x0402;
-const INT8: u64 = 0x4101;
+pub(super) const INT8: u64 = 0x4101;
+const MARIAN_INT8: u64 = 0x10001;
+pub(super) const TEXT: u64 = 0x0101;
+/// Classes of types whose numbers are in an order for certain instructions, or are 16-bit integers.
+const PACKED: u64 = 0x800;
+const MARIAN_INTEGERS: u64 = 0x10000;
+const FIREFOX_INTEGERS: u64 = 0x4100;
+/// The instructions for which numbers are ordered.
+const INSTRUCTIONS: [(u64, &str); 4] = [(0x1000, "avx2"), (0x2000, "avx512"), (0x4000, "sse2"), (0x8000, "ssse3")];
 /// Part of the names of embeddings. Other integer matrices are stored by columns.
 const EMBEDDING: &str = "Wemb";
 
@@ -110,16 +119,34 @@ fn numbers(kind: u64, name: &str) -> Numbers {
     match kind {
         F32 => Numbers::F32,
         F16 => Numbers::F16,
-        INT8 if name.contains(EMBEDDING) => Numbers::Int8(Order::Rows),
-        INT8 => Numbers::Int8(Order::Columns),
-        other => Numbers::Other(format!("numbers of the type {other:#x}")),
+        INT8 | MARIAN_INT8 if name.contains(EMBEDDING) => Numbers::Int8(Order::Rows),
+        INT8 | MARIAN_INT8 => Numbers::Int8(Order::Columns),
+        other => match converted(other) {
+            Some(name) => Numbers::Converted(name),
+            None => Numbers::Other(format!("numbers of the type {other:#x}")),
+        },
     }
+}
+
+/// The name that `marian-conv` has for a type that cannot be read.
+fn converted(kind: u64) -> Option<String> {
+    let class = if kind & MARIAN_INTEGERS != 0 {
+        "intgemm"
+    } else if kind & FIREFOX_INTEGERS == FIREFOX_INTEGERS {
+        return Some(format!("intgemm{}", 8 * (kind & SIZE)));
+    } else if kind & PACKED != 0 {
+        "packed"
+    } else {
+        return None;
+    };
+    let instructions = INSTRUCTIONS.iter().find(|(bit, _)| kind & bit != 0);
+    Some(format!("{class}{}{}", 8 * (kind & SIZE), instructions.map_or("", |(_, name)| name)))
 }
 
 /// The number of bytes of `len` that hold a tensor. The data of types that are not read end with padding.
 fn room(kind: u64, shape: &[usize], len: usize) -> usize {
     match kind {
-        F32 | F16 | INT8 => len,
+        F32 | F16 | INT8 | MARIAN_INT8 => len,
         _ => {
             let size = (kind & SIZE) as usize;
             let needed = shape.iter().try_fold(size, |product, &size| product.checked_mul(size));

@@ -2,6 +2,7 @@
 
 mod archive;
 mod binary;
+mod binary_writer;
 mod npz;
 mod safetensors;
 mod zip;
@@ -15,6 +16,7 @@ use attentive_kernels::mapped::{IfLost, Mapped};
 use half::{bf16, f16};
 
 pub(super) use self::archive::Archive;
+pub(super) use self::binary_writer::{BinaryTensor, write as write_binary};
 pub(super) use self::safetensors::{INDEX, WHOLE};
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
@@ -47,7 +49,9 @@ enum Numbers {
     Bf16,
     /// Integers, followed by the factor by which they were multiplied.
     Int8(Order),
-    /// A type that cannot be read.
+    /// A type of Marian's converter that cannot be read, by its name there.
+    Converted(String),
+    /// Another type that cannot be read.
     Other(String),
 }
 
@@ -72,7 +76,7 @@ impl Numbers {
             Self::F32 => (4, |bytes| f32::from_le_bytes(array(bytes))),
             Self::F16 => (2, |bytes| f16::from_le_bytes(array(bytes)).to_f32()),
             Self::Bf16 => (2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32()),
-            Self::Int8(_) | Self::Other(_) => return None,
+            Self::Int8(_) | Self::Converted(_) | Self::Other(_) => return None,
         };
         Some(Reader { width, value })
     }
@@ -169,6 +173,17 @@ impl Tensors {
                 factor if factor.is_finite() && factor > 0.0 => return Ok(()),
                 factor => format!("its quantization factor is {factor}"),
             },
+            Numbers::Converted(kind) => {
+                return Err(Error::Model {
+                    path: self.path.clone(),
+                    problem: format!("tensor `{name}` holds numbers of Marian's type `{kind}`, which cannot be read"),
+                    hint: Some(
+                        "import the `.npz` from which it was converted, or convert that with `marian-conv \
+                         --gemm-type intgemm8` or `float32`"
+                            .into(),
+                    ),
+                });
+            }
             Numbers::Other(kind) => {
                 format!("it holds {kind}; f32, f16, bf16 and the 8-bit integers of Marian can be read")
             }
@@ -193,7 +208,7 @@ impl Tensors {
             Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
             Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
             Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &location.shape, *order)),
-            Numbers::Other(kind) => panic!("{kind} was not refused"),
+            Numbers::Converted(kind) | Numbers::Other(kind) => panic!("{kind} was not refused"),
         })
     }
 
@@ -247,7 +262,7 @@ impl Stored {
             Numbers::F32 => count.checked_mul(size_of::<f32>()),
             Numbers::F16 | Numbers::Bf16 => count.checked_mul(size_of::<f16>()),
             Numbers::Int8(_) => count.checked_add(FACTOR),
-            Numbers::Other(_) => Some(room),
+            Numbers::Converted(_) | Numbers::Other(_) => Some(room),
         });
         let inside = start.checked_add(room).is_some_and(|end| end <= len);
         match needed {

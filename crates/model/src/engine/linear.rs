@@ -1,5 +1,7 @@
 //! Linear maps with packed weights.
 
+use std::borrow::Cow;
+
 use attentive_kernels::gemm::Activation;
 use attentive_kernels::packed::{PackedAffine, linear_packed_add, linear_packed_joined};
 
@@ -40,10 +42,17 @@ impl PackedLinear {
         activation: Activation,
         out: &mut [f32],
     ) {
+        let x = Self::probed(maps, x);
         let maps: Vec<PackedAffine<'_>> = maps.iter().map(|map| map.affine()).collect();
         profile::time(ProfileSection::Linear, || {
-            linear_packed_joined(rows, x, &maps, activation, out);
+            linear_packed_joined(rows, &x, &maps, activation, out);
         });
+    }
+
+    /// The input `x` of `maps`, measured for each of them, or rounded.
+    pub(super) fn probed<'x>(maps: &[&Self], x: &'x [f32]) -> Cow<'x, [f32]> {
+        let probes = maps.iter().filter_map(|map| map.weight.probe());
+        probes.map(|probe| probe.applied(x)).last().unwrap_or(Cow::Borrowed(x))
     }
 
     fn affine(&self) -> PackedAffine<'_> {

@@ -7,15 +7,25 @@ use attentive_kernels::mapped::Mapped;
 use attentive_kernels::packed::{PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf};
 
 use super::Precision;
+use super::input_probe::InputProbe;
 
 /// A weight matrix `[d_out, d_in]`, packed for products.
 #[derive(Debug)]
-pub struct Matrix(MatrixValues);
+pub struct Matrix {
+    values: MatrixValues,
+    probe: Option<Arc<InputProbe>>,
+}
 
 #[derive(Debug)]
 enum MatrixValues {
     Owned(PackedWeightBuf),
     File { file: Arc<Mapped>, shape: [usize; 2], ranges: PackedRanges },
+}
+
+impl From<MatrixValues> for Matrix {
+    fn from(values: MatrixValues) -> Self {
+        Self { values, probe: None }
+    }
 }
 
 /// The byte ranges of a packed matrix in a file.
@@ -38,7 +48,17 @@ impl Matrix {
     /// Packs `values`, `[d_out, d_in]` row after row.
     pub fn new(precision: Precision, values: &[f32], d_out: usize, d_in: usize) -> Self {
         let packed = PackedWeightBuf::pack(precision, values, d_out, d_in);
-        Self(MatrixValues::Owned(packed))
+        MatrixValues::Owned(packed).into()
+    }
+
+    /// The same matrix, whose products measure or round their inputs.
+    pub fn probed(self, probe: Option<Arc<InputProbe>>) -> Self {
+        Self { probe, ..self }
+    }
+
+    /// What measures or rounds the inputs of products.
+    pub(super) fn probe(&self) -> Option<&InputProbe> {
+        self.probe.as_deref()
     }
 
     /// The packed matrix `shape` at `ranges` of `file`.
@@ -50,13 +70,12 @@ impl Matrix {
     /// If the ranges are not in the file.
     pub fn mapped(file: Arc<Mapped>, shape: [usize; 2], ranges: PackedRanges) -> Result<Self, PackedError> {
         view(&file, shape, &ranges)?;
-        let values = MatrixValues::File { file, shape, ranges };
-        Ok(Self(values))
+        Ok(MatrixValues::File { file, shape, ranges }.into())
     }
 
     /// The weight as kernels read it.
     pub fn view(&self) -> PackedWeight<'_> {
-        match &self.0 {
+        match &self.values {
             MatrixValues::Owned(packed) => packed.view(),
             MatrixValues::File { file, shape, ranges } => {
                 view(file, *shape, ranges).expect("checked when it was opened")

@@ -12,6 +12,7 @@ mod cache;
 mod columns;
 mod decode;
 mod encode;
+mod input_probe;
 mod linear;
 mod matrix;
 mod packed;
@@ -25,6 +26,7 @@ mod tests;
 mod weights;
 
 pub use attentive_kernels::packed::Precision;
+pub use input_probe::InputProbe;
 pub use matrix::{Matrix, PackedRanges};
 pub use ram::{Ram, RamState};
 pub use weights::{Dense, Weight, Weights};

@@ -90,6 +90,7 @@ impl Projection {
     fn parts(&self, last: LastLayer, keep: Keep<'_>) -> Vec<Part> {
         let LastLayer { rows, values, listed } = last;
         let values = self.scaled(values);
+        let values = PackedLinear::probed(&[&self.map], &values);
         if let Some(listed) = listed {
             return vec![self.listed(&values, &listed, keep)];
         }

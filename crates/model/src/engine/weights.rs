@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Precision;
+use super::input_probe::InputProbe;
 use super::matrix::Matrix;
 use super::packed::Packed;
 use crate::model::Parameter;
@@ -58,13 +59,23 @@ impl WeightSource<Packed> for Recorder<'_> {
 pub struct Dense {
     precision: Precision,
     parameters: HashMap<String, Parameter>,
+    probes: HashMap<String, Arc<InputProbe>>,
 }
 
 impl Dense {
     /// These weights, whose matrices become `precision`.
     pub fn new(precision: Precision, parameters: impl IntoIterator<Item = Parameter>) -> Self {
         let named = |parameter: Parameter| (parameter.name.clone(), parameter);
-        Self { precision, parameters: parameters.into_iter().map(named).collect() }
+        Self {
+            precision,
+            parameters: parameters.into_iter().map(named).collect(),
+            probes: HashMap::new(),
+        }
+    }
+
+    /// The same weights. Products with matrices that have a probe, by name, measure or round their inputs.
+    pub fn probed(self, probes: HashMap<String, Arc<InputProbe>>) -> Self {
+        Self { probes, ..self }
     }
 
     fn take(&mut self, name: &str) -> Parameter {
@@ -80,7 +91,8 @@ impl Weights for Dense {
 
     fn matrix(&mut self, name: &str) -> Arc<Matrix> {
         let Parameter { shape, values, .. } = self.take(name);
-        Arc::new(Matrix::new(self.precision, &values, shape[0], shape[1]))
+        let matrix = Matrix::new(self.precision, &values, shape[0], shape[1]);
+        Arc::new(matrix.probed(self.probes.remove(name)))
     }
 
     fn vector(&mut self, name: &str) -> Vec<f32> {

@@ -1,5 +1,7 @@
 //! Scores of given outputs under teacher forcing.
 
+use std::num::NonZeroUsize;
+
 use attentive_base::batch::{Batch, Padded};
 use attentive_decode::{Logits, scored};
 use attentive_device::{Losses, current};
@@ -7,6 +9,15 @@ use attentive_tape::{AttentionWeights, row_range};
 
 use super::{Model, PREDICTED_ROWS};
 use crate::nn::{AttentionSite, AttentionWatch, Pass};
+
+/// The attention to the source that aligns words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlignmentHead {
+    /// The layer of the decoder, counted from 1; the last one by default.
+    pub layer: Option<NonZeroUsize>,
+    /// The head, counted from 1; the average of all heads by default.
+    pub head: Option<NonZeroUsize>,
+}
 
 impl Model {
     /// Returns the natural log-probabilities of the targets `batch.tgt_out` of each sequence; NaN where a
@@ -50,13 +61,27 @@ impl Model {
     }
 
     /// Returns the weights with which the decoder attends to the memory when it predicts each target,
-    /// `[batch, 1, tgt_len, src_len]`: the average over the heads of the top layer. `None` for a model
+    /// `[batch, 1, tgt_len, src_len]`, in the heads and the layer that `chosen` names. `None` for a model
     /// without cross-attention.
-    pub fn cross_attention(&self, batch: &Batch, pass: &Pass<'_>) -> Option<AttentionWeights> {
+    ///
+    /// # Panics
+    /// If there is no such layer or head.
+    pub fn cross_attention(
+        &self,
+        batch: &Batch,
+        chosen: AlignmentHead,
+        pass: &Pass<'_>,
+    ) -> Option<AttentionWeights> {
         let watch = AttentionWatch::only(AttentionSite::Cross);
         self.last_layer(batch, &pass.watched(&watch));
-        let cross = watch.into_maps().into_iter();
-        let top = cross.max_by_key(|map| map.layer)?;
-        Some(top.weights.mean_of_heads())
+        let mut cross = watch.into_maps().into_iter();
+        let map = match chosen.layer {
+            Some(layer) => cross.find(|map| map.layer + 1 == layer.get()).expect("a layer of the decoder"),
+            None => cross.max_by_key(|map| map.layer)?,
+        };
+        Some(match chosen.head {
+            Some(head) => map.weights.of_head(head.get() - 1),
+            None => map.weights.mean_of_heads(),
+        })
     }
 }

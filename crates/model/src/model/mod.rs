@@ -5,6 +5,7 @@ mod parameters;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use forced::AlignmentHead;
 pub use parameters::Parameter;
 
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
 //! A model's parameters as named vectors, for saving, loading, averaging and the optimizer.
 
+use attentive_base::batch::TokenId;
 use attentive_tape::{Buffer, Gradients, Param};
 
 use super::Model;
@@ -83,6 +84,14 @@ impl Model {
         let frozen = self.parameters.iter();
         let frozen = frozen.filter(|param| is_frozen(param.name()));
         frozen.for_each(Param::freeze);
+    }
+
+    /// Sets the embedding of the target token `start` to zero, and keeps it there in training.
+    ///
+    /// # Panics
+    /// If the model has no embeddings of target tokens, or no such token.
+    pub fn keep_start_at_zero(&self, start: TokenId) {
+        self.layers.tgt_table().keep_at_zero(start as usize);
     }
 
     /// Removes the gradient of each of the [`Model::trained`] parameters from `gradients` and returns it;

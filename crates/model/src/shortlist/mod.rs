@@ -6,6 +6,8 @@ mod tests;
 
 pub use learn::{ShortlistLimits, learn};
 
+use std::ops::Range;
+
 use attentive_base::batch::TokenId;
 
 /// The likely translations of each source token, and the target tokens that any sentence may need. The output
@@ -18,8 +20,14 @@ pub struct Shortlist {
     candidates: Vec<TokenId>,
     /// The candidates of every sentence.
     always: Vec<TokenId>,
+    /// The tokens of which the first ones that are no candidates make the number of candidates of a sentence a
+    /// multiple of [`MULTIPLE`].
+    padding: Range<TokenId>,
     tgt_vocab: usize,
 }
+
+/// The number of candidates of a sentence, if it is padded, is a multiple of this, as in Marian.
+const MULTIPLE: usize = 8;
 
 impl Shortlist {
     /// Creates a shortlist with the candidates `candidates[ends[i - 1]..ends[i]]` for source token i, and
@@ -44,7 +52,24 @@ impl Shortlist {
                 "its candidate {token} is not in the target vocabulary of {tgt_vocab} tokens"
             ));
         }
-        Ok(Self { ends, candidates, always, tgt_vocab })
+        Ok(Self { ends, candidates, always, padding: 0..0, tgt_vocab })
+    }
+
+    /// The same list, in which the first of `tokens` that are no candidates make the number of candidates of a
+    /// sentence a multiple of 8, as in Marian.
+    ///
+    /// # Errors
+    /// Describes tokens that are not in the target vocabulary.
+    pub fn padded(self, tokens: Range<TokenId>) -> Result<Self, String> {
+        if tokens.end as usize > self.tgt_vocab {
+            return Err(format!("its padding ends at token {}, which does not exist", tokens.end));
+        }
+        Ok(Self { padding: tokens, ..self })
+    }
+
+    /// Returns the tokens of [`Shortlist::padded`]; none if the list is not padded.
+    pub fn padding(&self) -> Range<TokenId> {
+        self.padding.clone()
     }
 
     /// Returns the number of source tokens.
@@ -78,6 +103,14 @@ impl Shortlist {
         let mut all: Vec<TokenId> = of_tokens.chain(&self.always).copied().collect();
         all.sort_unstable();
         all.dedup();
+        if self.padding.is_empty() {
+            return all;
+        }
+        let missing = all.len().next_multiple_of(MULTIPLE) - all.len();
+        let others = self.padding().filter(|token| all.binary_search(token).is_err());
+        let padding: Vec<TokenId> = others.take(missing).collect();
+        all.extend(padding);
+        all.sort_unstable();
         all
     }
 }

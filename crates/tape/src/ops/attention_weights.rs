@@ -35,6 +35,19 @@ impl AttentionWeights {
         Self { shape: [batch, n_heads, own + more, src_len], values }
     }
 
+    /// Returns the weights of the head number `head`, counted from 0, `[batch, 1, tgt_len, src_len]`.
+    ///
+    /// # Panics
+    /// If there is no such head.
+    pub fn of_head(&self, head: usize) -> Self {
+        let [batch, n_heads, tgt_len, src_len] = self.shape;
+        assert!(head < n_heads, "head {head} of {n_heads}");
+        let size = tgt_len * src_len;
+        let all = self.values.chunks_exact((n_heads * size).max(1));
+        let values = all.flat_map(|heads| &heads[head * size..][..size]).copied().collect();
+        Self { shape: [batch, 1, tgt_len, src_len], values }
+    }
+
     /// Returns the average over the heads, `[batch, 1, tgt_len, src_len]`.
     pub fn mean_of_heads(&self) -> Self {
         let [batch, n_heads, tgt_len, src_len] = self.shape;

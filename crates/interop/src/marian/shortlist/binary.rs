@@ -71,11 +71,12 @@ fn parse(
     ends.push(all.len() as u32);
     let frequent = first.min(tgt_vocab as u64 - 1) as TokenId;
     let always = (0..frequent).chain((eos >= frequent).then_some(eos));
-    Shortlist::new(ends, all, always.collect(), tgt_vocab)
+    // All but the added token.
+    Shortlist::new(ends, all, always.collect(), tgt_vocab)?.padded(frequent..tgt_vocab as TokenId - 1)
 }
 
 /// The checksum of `words`.
-fn sum(words: &[u64]) -> u64 {
+pub(super) fn sum(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum: u64, &word| {
         let term = word.wrapping_add(0x9e37_79b9).wrapping_add(sum << 6).wrapping_add(sum >> 2);
         sum ^ term

@@ -2,6 +2,9 @@
 
 mod binary;
 mod text;
+mod writing;
+
+pub(super) use self::writing::binary;
 
 use std::io::Read;
 use std::path::Path;

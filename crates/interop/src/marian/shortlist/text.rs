@@ -114,7 +114,10 @@ pub(super) fn read(
     let frequent = limits.first.min(tgt_vocab - 1) as TokenId;
     let eos = tokenizers.tgt().special().eos;
     let always = (0..frequent).chain((eos >= frequent).then_some(eos));
-    Shortlist::new(ends, all, always.collect(), tgt_vocab).map_err(|problem| not_understood(path, problem))
+    let list = Shortlist::new(ends, all, always.collect(), tgt_vocab);
+    // All but the added token.
+    let padded = list.and_then(|list| list.padded(frequent..tgt_vocab as TokenId - 1));
+    padded.map_err(|problem| not_understood(path, problem))
 }
 
 /// Selects the candidates within the limits, sorted by source token and then by probability. If a pair has

@@ -21,8 +21,14 @@ fn the_owners_search_is_kept() {
     let model = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap().config.model;
     assert_eq!(model.max_len, 77);
     assert_eq!(never(&model).unwrap(), ["<pad>"]);
+    with("n-best: true\nword-penalty: 0.5\nmax-length-factor: 1.5\nbeam-size: 3\nalignment: soft").unwrap();
+    let foreign = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap();
+    let decode = &foreign.config.decode;
+    assert_eq!((decode.word_penalty, decode.max_new_factor, decode.max_new_extra), (0.5, 1.5, 0));
+    assert!(foreign.notes[0].contains("--n-best 3"), "{:?}", foreign.notes);
+    let translator = foreign.config.model.family.translator().unwrap();
+    assert_eq!(translator.alignment_head.map(usize::from), Some(1));
     for (line, problem) in [
-        ("word-penalty: 0.5", "`word-penalty` = 0.5 is not supported"),
         ("output-sampling: [full]", "`output-sampling` = [\"full\"] is not supported"),
         ("new: 1", "`new` = 1 is unknown"),
         ("vocabs: [a.yml]", "`a.yml`, which its `decoder.yml` names, is missing"),
