@@ -51,6 +51,7 @@ mod cli_runs;
 mod cli_score;
 mod cli_sentences;
 mod cli_significance;
+mod cli_students;
 mod cli_sums;
 mod cli_symbols;
 mod cli_tokens;

@@ -27,11 +27,12 @@ pub struct DecodeConfig {
     /// penalty divides it. A negative number prefers longer translations.
     #[schemars(extend("x-also" = "word_reward length_reward"))]
     pub word_penalty: f64,
-    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens, rounded
-    /// up, + `max_new_extra` tokens, all with `</s>`.
+    /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens +
+    /// `max_new_extra` tokens.
     #[schemars(range(min = 0))]
     pub max_new_factor: f64,
-    /// The constant in the length limit, in tokens; see `decode.max_new_factor`. Both may not be 0.
+    /// The constant in the length limit, in tokens; see `decode.max_new_factor`. If it is 0, the limit is
+    /// rounded up, as in Marian, and otherwise down. Both may not be 0.
     #[schemars(range(min = 0))]
     pub max_new_extra: usize,
     /// When the beam search of a sentence ends.

@@ -229,9 +229,7 @@ impl<'a> Beam<'a> {
     /// of another group: the results may differ from those of a search that keeps it.
     fn drop_worse_than(&mut self, worst: f64) {
         let (options, limit) = (self.rules.options, self.rules.limit);
-        self.live.retain(|partial| {
-            options.best_score(partial.log_prob, partial.len() + 1, limit) > worst
-        });
+        self.live.retain(|partial| options.best_score(partial.log_prob, partial.len() + 1, limit) > worst);
     }
 
     fn cut_off_live(&mut self) {

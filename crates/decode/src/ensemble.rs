@@ -175,7 +175,8 @@ impl Mean<'_> {
     fn value(&self, token: usize) -> f32 {
         if let Some(weights) = self.log_weights {
             let log_probs = self.members.iter().map(|(logits, total)| f64::from(logits[token]) - total);
-            return weights.iter().zip(log_probs).map(|(weight, log_prob)| weight * log_prob).sum::<f64>() as f32;
+            return weights.iter().zip(log_probs).map(|(weight, log_prob)| weight * log_prob).sum::<f64>()
+                as f32;
         }
         let probability = |(logits, total): &(&[f32], f64)| {
             let log_prob = f64::from(logits[token]) - total;

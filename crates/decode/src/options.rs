@@ -143,11 +143,15 @@ impl SearchOptions {
         self.guided || self.strategy.samples() || bars
     }
 
-    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len`,
-    /// rounded up, + `max_new_extra`, but at most `max_new_tokens` and `max_len`. The product is that of
-    /// Marian, in single precision.
+    /// Returns the maximum number of tokens of a hypothesis, including `</s>`: `max_new_factor` · `src_len` +
+    /// `max_new_extra`, but at most `max_new_tokens` and `max_len`. A fraction of a token counts as one if
+    /// `max_new_extra` is 0, as in Marian, and as none otherwise.
     pub fn limit(&self, src_len: usize, max_len: usize) -> usize {
-        let scaled = (self.max_new_factor as f32 * src_len as f32).ceil() as usize;
+        let scaled = match self.max_new_extra {
+            // In single precision, as there.
+            0 => (self.max_new_factor as f32 * src_len as f32).ceil() as usize,
+            _ => (self.max_new_factor * src_len as f64) as usize,
+        };
         let limit = scaled.saturating_add(self.max_new_extra);
         limit.min(self.max_new_tokens).min(max_len)
     }

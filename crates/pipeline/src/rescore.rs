@@ -133,7 +133,9 @@ impl Pipeline {
                 for (place, target) in targets.iter_mut().enumerate() {
                     let log_probs = each.iter().map(|rows| rows[row][place]);
                     *target = match &self.log_weights {
-                        Some(weights) => log_probs.zip(weights).map(|(log_prob, weight)| weight * log_prob).sum(),
+                        Some(weights) => {
+                            log_probs.zip(weights).map(|(log_prob, weight)| weight * log_prob).sum()
+                        }
                         None => (log_probs.map(f64::exp).sum::<f64>() / n_models).ln(),
                     };
                 }

@@ -115,8 +115,30 @@ mod tests {
     #[test]
     fn texts_are_rewritten_as_by_the_steps() {
         const PARTS: [&str; 24] = [
-            "a", "B", "é", "e\u{301}", "ế", "ê\u{301}", "e\u{302}\u{301}", "ﬁ", "Ａ", "㎏", "½", " ", "\t",
-            "\u{a0}", "\u{3000}", "\u{ad}", "\u{200b}", "가", "\u{1100}\u{1161}", "각", "가\u{11a8}", "Å", "漢", "!",
+            "a",
+            "B",
+            "é",
+            "e\u{301}",
+            "ế",
+            "ê\u{301}",
+            "e\u{302}\u{301}",
+            "ﬁ",
+            "Ａ",
+            "㎏",
+            "½",
+            " ",
+            "\t",
+            "\u{a0}",
+            "\u{3000}",
+            "\u{ad}",
+            "\u{200b}",
+            "가",
+            "\u{1100}\u{1161}",
+            "각",
+            "가\u{11a8}",
+            "Å",
+            "漢",
+            "!",
         ];
         let alphabet: BTreeSet<char> = "abeéêếfikgA½Bå가각漢!12⁄Å".chars().collect();
         for (normalization, lowercase) in [
@@ -137,7 +159,9 @@ mod tests {
                 map.normalize(&mut by_map, Bound::of(text.len())).unwrap();
                 steps.normalize(&mut by_steps).unwrap();
                 // SentencePiece removes these blanks itself.
-                let blanks = |text: &str| text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+                let blanks = |text: &str| {
+                    text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+                };
                 let is_known = by_steps.get().chars().all(|c| c == ' ' || alphabet.contains(&c));
                 if is_known {
                     assert_eq!(blanks(by_map.get()), blanks(by_steps.get()), "{normalization:?} {text:?}");

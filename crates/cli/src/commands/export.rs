@@ -135,13 +135,15 @@ fn to_firefox(
 
 /// Reads two codes such as `en-de`.
 fn languages(codes: Option<&str>) -> Result<[&str; 2]> {
-    let is_code = |code: &str| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_code =
+        |code: &str| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match codes.and_then(|codes| codes.split_once('-')) {
         Some((src, tgt)) if is_code(src) && is_code(tgt) => Ok([src, tgt]),
         _ => Err(Error::usage(
             match codes {
                 Some(codes) => format!("`{codes}` is no pair of languages"),
-                None => "the files of a model for Firefox are named by its languages, which are not given".to_owned(),
+                None => "the files of a model for Firefox are named by its languages, which are not given"
+                    .to_owned(),
             },
             "give two codes, such as `--languages en-de`",
         )),

@@ -82,11 +82,13 @@ pub(super) fn run(args: &Args) -> Result<()> {
         write(foreign, &out)?;
     } else {
         let weights: Vec<String> = foreign.log_weights.iter().map(f64::to_string).collect();
-        let members: Vec<PathBuf> = (1..=1 + partners.len()).map(|number| out.join(number.to_string())).collect();
+        let members: Vec<PathBuf> =
+            (1..=1 + partners.len()).map(|number| out.join(number.to_string())).collect();
         for (model, out) in [foreign].into_iter().chain(partners).zip(&members) {
             write(model, out)?;
         }
-        let with: String = members[1..].iter().map(|member| format!(" --with {}", member.display())).collect();
+        let with: String =
+            members[1..].iter().map(|member| format!(" --with {}", member.display())).collect();
         message::note(format!(
             "the models are an ensemble: `attentive translate {}{with} --log-weights {}` uses all of them",
             members[0].display(),

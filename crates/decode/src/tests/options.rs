@@ -69,14 +69,19 @@ fn options_are_written_with_the_keys_of_the_configuration() {
 }
 
 #[test]
-fn the_length_limit_is_rounded_up_as_in_marian() {
+fn a_length_limit_without_a_constant_is_marians() {
     let limit = |max_new_factor, max_new_extra, src_len| {
         let decode = DecodeConfig { max_new_factor, max_new_extra, ..DecodeConfig::default() };
         SearchOptions::from(&decode).limit(src_len, 100)
     };
-    for (factor, extra, src_len, expected) in
-        [(2.0, 0, 5, 10), (1.5, 0, 5, 8), (1.5, 10, 5, 18), (1.1, 0, 10, 11), (0.0, 7, 5, 7), (3.0, 4, 50, 100)]
-    {
+    for (factor, extra, src_len, expected) in [
+        (2.0, 0, 5, 10),
+        (1.5, 0, 5, 8),
+        (1.5, 10, 5, 17),
+        (1.1, 0, 10, 11),
+        (0.0, 7, 5, 7),
+        (3.0, 4, 50, 100),
+    ] {
         assert_eq!(limit(factor, extra, src_len), expected, "{factor} · {src_len} + {extra}");
     }
 }

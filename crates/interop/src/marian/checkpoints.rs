@@ -62,9 +62,7 @@ fn iteration(name: &str, root: &str) -> Option<u64> {
 fn metrics(dir: &Path, root: &str) -> Vec<String> {
     let options = read_yaml(&dir.join(format!("{root}{END}.yml"))).unwrap_or_default();
     match options.get("valid-metrics") {
-        Some(Value::Array(metrics)) => {
-            metrics.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-        }
+        Some(Value::Array(metrics)) => metrics.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => METRICS.map(str::to_owned).to_vec(),
     }
 }
@@ -81,7 +79,13 @@ mod tests {
             let paths: Vec<PathBuf> = names.iter().map(|name| folder.path().join(name)).collect();
             chosen(folder.path(), &paths).map(|(path, _)| file_name(&path))
         };
-        let all = ["model.iter100.npz", "model.iter20.npz", "model.npz", "model.npz.best-bleu.npz", "model.npz.best-chrf.npz"];
+        let all = [
+            "model.iter100.npz",
+            "model.iter20.npz",
+            "model.npz",
+            "model.npz.best-bleu.npz",
+            "model.npz.best-chrf.npz",
+        ];
         for (names, options, expected) in [
             (&all[..], "", Some("model.npz.best-bleu.npz")),
             (&all, "valid-metrics: [chrf, bleu]", Some("model.npz.best-chrf.npz")),

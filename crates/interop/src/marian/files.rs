@@ -264,9 +264,10 @@ fn named_file(dir: &Path, name: &str) -> Result<PathBuf> {
     let path = PathBuf::from(name.replace('\\', "/"));
     let here = path.file_name().map(|name| dir.join(name));
     let places = here.into_iter().chain([dir.join(&path)]);
-    places.into_iter().find(|path| path.is_file()).ok_or_else(|| {
-        not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing"))
-    })
+    places
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing")))
 }
 
 /// Returns the path of the file with this name beside `path`, if it exists.

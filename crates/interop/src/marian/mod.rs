@@ -59,7 +59,11 @@ pub(super) fn open(path: &Path) -> Result<ForeignModel> {
         let weights = search.map(|search| search.weights.clone()).unwrap_or_default();
         model.log_weights = if weights.is_empty() { vec![1.0; 1 + model.partners.len()] } else { weights };
         if model.log_weights.len() != 1 + model.partners.len() {
-            let problem = format!("`decoder.yml` has {} weights for {} models", model.log_weights.len(), 1 + model.partners.len());
+            let problem = format!(
+                "`decoder.yml` has {} weights for {} models",
+                model.log_weights.len(),
+                1 + model.partners.len()
+            );
             return Err(not_understood(path, problem));
         }
     }

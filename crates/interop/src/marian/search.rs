@@ -101,13 +101,7 @@ impl Default for MarianSearchSettings {
 impl MarianSearchSettings {
     /// Returns Firefox's generation settings.
     pub(super) fn of_firefox() -> Self {
-        Self {
-            beam_width: 1,
-            length_penalty: 1.0,
-            max_factor: 2.0,
-            alignment: true,
-            ..Self::default()
-        }
+        Self { beam_width: 1, length_penalty: 1.0, max_factor: 2.0, alignment: true, ..Self::default() }
     }
 
     /// Reads the file `path`.

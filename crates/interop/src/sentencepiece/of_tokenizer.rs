@@ -4,9 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use attentive_base::batch::TokenId;
 use attentive_config::TokenizerKind;
-use attentive_text::{
-    Tokenizer, UNKNOWN_SPELLING, UNREACHABLE, check_normalization, compiled_normalization,
-};
+use attentive_text::{Tokenizer, UNKNOWN_SPELLING, UNREACHABLE, check_normalization, compiled_normalization};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -22,8 +20,7 @@ impl SentencePiece {
     /// # Errors
     /// Describes a tokenizer that divides texts in another way.
     pub(crate) fn of(tokenizer: &Tokenizer, n: usize) -> Result<Self, String> {
-        let file: Value =
-            serde_json::from_slice(tokenizer.to_json()).map_err(|error| error.to_string())?;
+        let file: Value = serde_json::from_slice(tokenizer.to_json()).map_err(|error| error.to_string())?;
         let kind = Self::kind_of(tokenizer)?;
         let model = &file["model"];
         let byte_fallback = model["byte_fallback"] == true;
@@ -31,7 +28,14 @@ impl SentencePiece {
         let pieces = pieces.of(tokenizer, n)?;
         let steps = steps(&file["normalizer"], "normalizers");
         let has = |kind: &str| steps.iter().any(|step| step["type"] == kind);
-        let own = Self { pieces, kind, byte_fallback, charsmap: Vec::new(), add_dummy_prefix: true, remove_extra_whitespaces: true };
+        let own = Self {
+            pieces,
+            kind,
+            byte_fallback,
+            charsmap: Vec::new(),
+            add_dummy_prefix: true,
+            remove_extra_whitespaces: true,
+        };
         if !has_own_blanks(&file) {
             let alphabet: BTreeSet<char> = own.texts().flat_map(str::chars).collect();
             let charsmap = compiled_normalization(&file["normalizer"], &alphabet)?;
@@ -74,7 +78,6 @@ impl SentencePiece {
             self.pieces.push(Piece { text: format!("<unused-{id}>"), score: 0.0, role: Role::Control });
         }
     }
-
 }
 
 /// True if the normalizer makes a word mark of each blank, as that of a model of SentencePiece does.

@@ -32,7 +32,12 @@ fn models_come_back() {
         assert_eq!(made.charsmap, read.charsmap, "{model}");
         let back = again(&made, names);
         for line in lines().iter().filter(|line| !line.text.contains('<')) {
-            assert_eq!(back.encode(&line.text).unwrap(), own.encode(&line.text).unwrap(), "{model}: {:?}", line.text);
+            assert_eq!(
+                back.encode(&line.text).unwrap(),
+                own.encode(&line.text).unwrap(),
+                "{model}: {:?}",
+                line.text
+            );
         }
     }
 }
@@ -40,7 +45,12 @@ fn models_come_back() {
 #[test]
 fn learned_unigram_models_divide_texts_in_the_same_way() {
     let text = TEXT.map(str::to_owned);
-    let base = TokenizerConfig { kind: TokenizerKind::Unigram, vocab_size: 120, min_frequency: 1, ..TokenizerConfig::default() };
+    let base = TokenizerConfig {
+        kind: TokenizerKind::Unigram,
+        vocab_size: 120,
+        min_frequency: 1,
+        ..TokenizerConfig::default()
+    };
     for config in [
         base.clone(),
         TokenizerConfig { lowercase: true, ..base.clone() },
@@ -53,7 +63,9 @@ fn learned_unigram_models_divide_texts_in_the_same_way() {
         made.pad(128);
         let back = again(&made, ["<pad>", "<unk>", "<s>", "</s>"]);
         assert_eq!(back.vocab_size(), 128);
-        for line in TEXT.iter().chain(&["", "  ", "e\u{301}mile", "the ｃａｔ", "sees\u{a0}the\u{ad} cat", "ﬁnden"]) {
+        for line in
+            TEXT.iter().chain(&["", "  ", "e\u{301}mile", "the ｃａｔ", "sees\u{a0}the\u{ad} cat", "ﬁnden"])
+        {
             let (ours, theirs) = (own.encode(line).unwrap(), back.encode(line).unwrap());
             assert_eq!(theirs, ours, "{config:?} {line:?}");
             assert_eq!(back.decode(&theirs).unwrap(), own.decode(&ours).unwrap());
@@ -64,11 +76,9 @@ fn learned_unigram_models_divide_texts_in_the_same_way() {
 #[test]
 fn other_tokenizers_are_refused() {
     let text = TEXT.map(str::to_owned);
-    for (kind, expected) in [
-        (TokenizerKind::Word, "not subwords"),
-        (TokenizerKind::Char, "not subwords"),
-    ] {
-        let config = TokenizerConfig { kind, vocab_size: 100, min_frequency: 1, ..TokenizerConfig::default() };
+    for (kind, expected) in [(TokenizerKind::Word, "not subwords"), (TokenizerKind::Char, "not subwords")] {
+        let config =
+            TokenizerConfig { kind, vocab_size: 100, min_frequency: 1, ..TokenizerConfig::default() };
         let learned = learn(&config, Masks::Without, &[], &text).unwrap();
         let problem = SentencePiece::of(learned.tgt(), 50).unwrap_err();
         assert!(problem.contains(expected), "{problem}");

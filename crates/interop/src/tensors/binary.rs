@@ -20,7 +20,8 @@ const PACKED: u64 = 0x800;
 const MARIAN_INTEGERS: u64 = 0x10000;
 const FIREFOX_INTEGERS: u64 = 0x4100;
 /// The instructions for which numbers are ordered.
-const INSTRUCTIONS: [(u64, &str); 4] = [(0x1000, "avx2"), (0x2000, "avx512"), (0x4000, "sse2"), (0x8000, "ssse3")];
+const INSTRUCTIONS: [(u64, &str); 4] =
+    [(0x1000, "avx2"), (0x2000, "avx512"), (0x4000, "sse2"), (0x8000, "ssse3")];
 /// Part of the names of embeddings. Other integer matrices are stored by columns.
 const EMBEDDING: &str = "Wemb";
 

@@ -178,8 +178,8 @@ impl Tensors {
                     path: self.path.clone(),
                     problem: format!("tensor `{name}` holds numbers of Marian's type `{kind}`, which cannot be read"),
                     hint: Some(
-                        "import the `.npz` from which it was converted, or convert that with `marian-conv \
-                         --gemm-type intgemm8` or `float32`"
+                        "import the `.npz` from which it was converted, or convert that to `intgemm8` or `float32` \
+                         with `marian-conv`"
                             .into(),
                     ),
                 });

@@ -42,7 +42,8 @@ fn is_without_equal(kind: &str) -> bool {
 fn models_without_an_equal_are_refused() {
     for kind in KINDS.into_iter().filter(|kind| is_without_equal(kind)) {
         let (folder, dir) = imported(kind);
-        let refused = export(&dir, ExportFormat::Hf, ExportOptions::default(), &folder.path().join("theirs")).unwrap_err();
+        let refused = export(&dir, ExportFormat::Hf, ExportOptions::default(), &folder.path().join("theirs"))
+            .unwrap_err();
         assert!(matches!(refused, Error::Usage { .. }), "{kind}: {refused}");
     }
 }
@@ -91,7 +92,8 @@ fn two_ways_into_one_vocabulary_are_exported_as_that_of_the_source() {
     mutations::writers::marian_mt("", folder.path());
     let dir = folder.path().join("own");
     open(folder.path()).unwrap().write(&dir).unwrap();
-    let exported = export(&dir, ExportFormat::Hf, ExportOptions::default(), &folder.path().join("theirs")).unwrap();
+    let exported =
+        export(&dir, ExportFormat::Hf, ExportOptions::default(), &folder.path().join("theirs")).unwrap();
     assert_eq!(exported.notes.len(), 1, "{:?}", exported.notes);
     let (_other, back) = and_back(&dir);
     assert!(weights(&dir) == weights(&back));
@@ -352,7 +354,8 @@ fn models_trained_here_run_as_models_of_marian() {
         let lines = ["ein Hund rennt", "eine Katze schläft", "Hund"];
         let mut options = TranslateOptions::from(&own.config().decode);
         options.search.max_new_tokens = 9;
-        let translations = [&own, &back].map(|pipeline| pipeline.best_translations(&lines, &options).unwrap());
+        let translations =
+            [&own, &back].map(|pipeline| pipeline.best_translations(&lines, &options).unwrap());
         assert_eq!(translations[0], translations[1], "{decoder}{changes}");
     }
 }
@@ -365,7 +368,8 @@ fn models_for_firefox_are_rounded_padded_and_complete() {
     let ends = (1..=vocab as u32).collect();
     let shortlist = Shortlist::new(ends, (0..vocab as u32).collect(), vec![3], vocab).unwrap();
     let query = "encoder.layers.0.self_attention.query.weight";
-    let factors = [("src.embedding.weight", 3.5), (query, 2.0)].map(|(name, factor)| (name.to_owned(), factor));
+    let factors =
+        [("src.embedding.weight", 3.5), (query, 2.0)].map(|(name, factor)| (name.to_owned(), factor));
     let factors = factors.into();
     let parts = FirefoxParts { languages: ["en", "de"], input_factors: &factors, shortlist: &shortlist };
     let options = ExportOptions { text: &[], firefox: Some(parts) };
@@ -402,7 +406,10 @@ fn models_for_firefox_are_rounded_padded_and_complete() {
     let metadata: Value = serde_json::from_slice(&fs::read(theirs.join("metadata.json")).unwrap()).unwrap();
     assert_eq!(metadata["sourceLanguage"], "en");
     assert_eq!(metadata["modelConfig"]["dim-emb"], 64);
-    assert_eq!(metadata["byteSize"], fs::metadata(theirs.join("model.ende.intgemm.alphas.bin")).unwrap().len());
+    assert_eq!(
+        metadata["byteSize"],
+        fs::metadata(theirs.join("model.ende.intgemm.alphas.bin")).unwrap().len()
+    );
 }
 
 #[test]

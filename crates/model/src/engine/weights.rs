@@ -66,11 +66,7 @@ impl Dense {
     /// These weights, whose matrices become `precision`.
     pub fn new(precision: Precision, parameters: impl IntoIterator<Item = Parameter>) -> Self {
         let named = |parameter: Parameter| (parameter.name.clone(), parameter);
-        Self {
-            precision,
-            parameters: parameters.into_iter().map(named).collect(),
-            probes: HashMap::new(),
-        }
+        Self { precision, parameters: parameters.into_iter().map(named).collect(), probes: HashMap::new() }
     }
 
     /// The same weights. Products with matrices that have a probe, by name, measure or round their inputs.

@@ -1,8 +1,8 @@
 //! What Marian and Firefox's engine cannot represent.
 
 use attentive_architecture::{ActivationKind, NormPosition, Positions};
-use attentive_config::{CellKind, Config, MixingKind, ModelConfig, Translator};
 use attentive_base::error::{Error, Result};
+use attentive_config::{CellKind, Config, MixingKind, ModelConfig, Translator};
 
 use crate::export::{ExportProblem, UnsupportedFeatures};
 

@@ -172,7 +172,9 @@ fn tensors(model: &MarianModel<'_>, factors: &BTreeMap<String, f32>) -> io::Resu
         let (mut integers, factor) = quantized(&values);
         if !is_table {
             // A matrix `[in, out]` is stored column by column.
-            integers = (0..columns).flat_map(|column| integers.iter().skip(column).step_by(columns).copied()).collect();
+            integers = (0..columns)
+                .flat_map(|column| integers.iter().skip(column).step_by(columns).copied())
+                .collect();
         }
         all.push(BinaryTensor::int8(name, shape, &integers, factor));
     }

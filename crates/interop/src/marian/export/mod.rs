@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use attentive_architecture::{TieEmbeddings, TokenContract};
+use attentive_architecture::{NormPosition, TieEmbeddings, TokenContract};
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
 use attentive_checkpoint::{self as checkpoint, LoadedModel};
@@ -34,6 +34,10 @@ const MODEL: &str = "model.npz";
 /// The bias of the output projection.
 const OUTPUT_BIAS: &str = "decoder_ff_logit_out_b";
 
+/// What Marian's decoder does with norms before sublayers; see docs/interop.md.
+const PRE_NORM: &str = "with norms before sublayers, Marian's decoder attends to keys and values that are not \
+                        normalized, so it translates worse than this model; its scorer is right";
+
 /// Returns the kind that a model of this configuration becomes.
 ///
 /// # Errors
@@ -52,9 +56,14 @@ pub(crate) fn export(
     check::marian(&loaded.config, KIND).map_err(ExportProblem::into_error)?;
     let model = MarianModel::of(loaded, parameters)?;
     let mut notes = Vec::new();
+    if loaded.config.model.norm_position == NormPosition::Pre {
+        notes.push(PRE_NORM.to_owned());
+    }
     let names: Vec<String> = match &model.vocabularies[..] {
         [both] => vec![file_name(both, "vocab")],
-        sides => sides.iter().zip(["srcvocab", "trgvocab"]).map(|(side, name)| file_name(side, name)).collect(),
+        sides => {
+            sides.iter().zip(["srcvocab", "trgvocab"]).map(|(side, name)| file_name(side, name)).collect()
+        }
     };
     for (vocabulary, name) in model.vocabularies.iter().zip(&names) {
         notes.extend(tried(vocabulary, name, text)?);
@@ -101,14 +110,16 @@ fn content(vocabulary: &ExportedVocabulary<'_>) -> Vec<u8> {
 fn tried(vocabulary: &ExportedVocabulary<'_>, name: &str, text: &[String]) -> Result<Option<String>> {
     let pieces = match &vocabulary.pieces {
         Err(reason) => {
-            return Ok(Some(format!("`{name}` lists the tokens, and Marian does not divide texts into them: {reason}")));
+            return Ok(Some(format!(
+                "`{name}` lists the tokens, and Marian does not divide texts into them: {reason}"
+            )));
         }
         Ok(pieces) => pieces,
     };
     let different = vocabulary.n_divided_differently(text)?;
     Ok(match (different, text.len()) {
         (0, 0) if pieces.kind() == TokenizerKind::Bpe => Some(format!(
-            "`{name}` was not tried: SentencePiece may merge in another order than `bpe`; `--calibrate` tries it on a text"
+            "`{name}` was not tried on a text: SentencePiece may merge `bpe` pieces in another order"
         )),
         (0, _) => None,
         (n, all) => Some(format!("SentencePiece divides {n} of {all} lines in another way with `{name}`")),

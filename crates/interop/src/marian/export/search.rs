@@ -7,13 +7,17 @@ use attentive_base::error::Result;
 use attentive_checkpoint::LoadedModel;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
-use super::MODEL;
 use super::super::search::MarianSearchSettings;
+use super::MODEL;
 use super::vocabularies::suppressed_there;
 
 /// Returns the content of `decoder.yml`, for vocabularies with these names of files. Settings that Marian does
 /// not have are added to `notes`.
-pub(super) fn decoder_yml(loaded: &LoadedModel, vocabularies: &[String], notes: &mut Vec<String>) -> Result<String> {
+pub(super) fn decoder_yml(
+    loaded: &LoadedModel,
+    vocabularies: &[String],
+    notes: &mut Vec<String>,
+) -> Result<String> {
     let (decode, model) = (&loaded.config.decode, &loaded.config.model);
     let tokenizer = loaded.tokenizers.tgt();
     let never = loaded.tokenizers.contract(model)?.never;
@@ -24,7 +28,10 @@ pub(super) fn decoder_yml(loaded: &LoadedModel, vocabularies: &[String], notes: 
     let is_gnmt = decode.length_penalty_formula == LengthPenaltyFormula::Gnmt;
     let penalty = if is_gnmt { 0.0 } else { decode.length_penalty };
     let differences = [
-        (!is_gnmt || decode.length_penalty == 0.0, "`decode.length_penalty_formula` is `gnmt`, so there is none"),
+        (
+            !is_gnmt || decode.length_penalty == 0.0,
+            "`decode.length_penalty_formula` is `gnmt`, so there is none",
+        ),
         (
             decode.max_new_factor > 0.0 && decode.max_new_extra == 0,
             "`decode.max_new_extra` is not 0 or `decode.max_new_factor` is 0, so translations end elsewhere if \

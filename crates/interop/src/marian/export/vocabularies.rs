@@ -62,7 +62,8 @@ impl<'a> ExportedVocabulary<'a> {
         let special = self.tokenizer.special();
         let name = |id: TokenId| self.tokenizer.token(id).unwrap_or_default();
         let [eos, unk] = [special.eos, special.unk].map(name);
-        let special = SpecialNames { pad: eos.clone(), bos: eos.clone(), eos, unk, ..SpecialNames::default() };
+        let special =
+            SpecialNames { pad: eos.clone(), bos: eos.clone(), eos, unk, ..SpecialNames::default() };
         let own = Tokenizer::from_json(pieces.tokenizer().to_string().into_bytes(), &special);
         let own = own.map_err(|problem| Error::Data { problem, hint: None })?;
         let mut n = 0;

@@ -1,0 +1,153 @@
+//! Models that are trained for Marian and Firefox, and exported.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::Folder;
+
+const STUDENT: &str = "
+[data]
+train = { src = 'train.en', tgt = 'train.de' }
+valid = { src = 'val.en', tgt = 'val.de' }
+[tokenizer]
+kind = 'unigram'
+vocab_size = 91
+min_frequency = 1
+[model]
+d_model = 64
+d_ff = 64
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+decoder_mixing = 'ssru'
+positions = 'sinusoidal_tensor2tensor'
+norm_epsilon = 1e-6
+output_bias = true
+zero_start_embedding = true
+[train]
+max_steps = 40
+batch_tokens = 300
+validate_every = 20
+validate_sentences = 5
+save_every = 20
+optimizer = { learning_rate = 0.003 }
+schedule = { warmup_steps = 10 }
+[decode]
+beam_width = 1
+max_new_factor = 2.0
+max_new_extra = 0
+";
+
+/// Sentences of a few words, each of which has a translation.
+fn sentences(words: [&str; 8]) -> String {
+    let line = |number: usize| {
+        let words: Vec<&str> = (0..2 + number % 4).map(|place| words[(number * 7 + place * 3) % 8]).collect();
+        words.join(" ") + "\n"
+    };
+    (0..80).map(line).collect()
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let english = sentences(["dog", "cat", "house", "runs", "sees", "small", "the", "a"]);
+    let german = sentences(["Hund", "Katze", "Haus", "rennt", "sieht", "klein", "das", "ein"]);
+    for name in ["train", "val"] {
+        folder.write(&format!("{name}.en"), &english).write(&format!("{name}.de"), &german);
+    }
+    folder.write("c.toml", STUDENT);
+    folder
+}
+
+fn succeeds(folder: &Folder, arguments: &str) -> String {
+    let outcome = folder.run(arguments);
+    assert_eq!(outcome.code, Some(0), "{arguments}: {outcome:?}");
+    outcome.stdout + &outcome.stderr
+}
+
+/// The translations of the validation set.
+fn translated(folder: &Folder, model: &str) -> String {
+    succeeds(folder, &format!("translate {model} val.en"))
+}
+
+const TO_FIREFOX: &str =
+    "--to firefox --languages en-de --calibrate val.en --ref val.de --shortlist train.en train.de";
+
+#[test]
+fn a_student_is_exported_also_after_fine_tuning() {
+    let folder = folder();
+    let said = succeeds(&folder, "train c.toml --output student");
+    assert!(said.contains("note: the model can be exported as Marian and as Firefox\n"), "{said}");
+    let tuned = "[data]\ntrain = { src = 'val.en', tgt = 'val.de' }\n[model]\nfrom = 'student'\n[train]\nmax_steps = \
+                 10\nbatch_tokens = 300\nvalidate_every = 0\n";
+    folder.write("tune.toml", tuned);
+    let said = succeeds(&folder, "train tune.toml --output tuned");
+    assert!(said.contains("note: the model can be exported as Marian and as Firefox\n"), "{said}");
+    for model in ["student", "tuned"] {
+        let info: Value = serde_json::from_str(&folder.run(&format!("info {model} --json")).stdout).unwrap();
+        let kinds: Vec<&Value> =
+            info["export"].as_array().unwrap().iter().map(|export| &export["kind"]).collect();
+        assert_eq!(kinds[1..], ["Marian", "Firefox"], "{info}");
+        succeeds(&folder, &format!("export {model} --to marian --output {model}-marian"));
+        succeeds(&folder, &format!("import {model}-marian --output {model}-back"));
+        assert_eq!(translated(&folder, model), translated(&folder, &format!("{model}-back")));
+    }
+}
+
+#[test]
+fn a_model_for_firefox_has_all_its_files() {
+    for (name, changes) in
+        [("joint", ""), ("split", "--set tokenizer.vocabulary=separate --set model.tie_embeddings=decoder")]
+    {
+        let folder = folder();
+        succeeds(&folder, &format!("train c.toml --output {name} {changes}"));
+        let said = succeeds(&folder, &format!("export {name} {TO_FIREFOX} --output out"));
+        assert!(said.contains("of 80 greedy translations; BLEU "), "{said}");
+        let mut files: Vec<String> = fs::read_dir(folder.path("out"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let vocabularies: &[&str] = match name {
+            "joint" => &["vocab.ende.spm"],
+            _ => &["srcvocab.ende.spm", "trgvocab.ende.spm"],
+        };
+        let others = ["metadata.json", "model.ende.intgemm.alphas.bin", "lex.50.50.ende.s2t.bin"];
+        let mut expected: Vec<&str> = vocabularies.iter().copied().chain(others).collect();
+        expected.sort_unstable();
+        assert_eq!(files, expected);
+        succeeds(&folder, "import out --output back");
+        let (before, after) = (translated(&folder, name), translated(&folder, "back"));
+        let same = before.lines().zip(after.lines()).filter(|(one, other)| one == other).count();
+        assert!(same >= 60, "{name}: only {same} of 80 lines are the same with rounded weights");
+    }
+}
+
+#[test]
+fn what_a_model_for_firefox_lacks_is_named() {
+    let folder = folder();
+    succeeds(&folder, "train c.toml --output student --set train.max_steps=1");
+    for (options, expected) in [
+        ("--to firefox", "named by its languages"),
+        ("--to firefox --languages english", "`english` is no pair of languages"),
+        ("--to firefox --languages en-de", "there are none"),
+        ("--to firefox --languages en-de --calibrate val.en", "this model has none"),
+        ("--to marian --languages en-de", "`--languages` has no effect on a model for Marian"),
+        ("--to hf --calibrate val.en", "`--calibrate` has no effect"),
+    ] {
+        folder.fails(&format!("export student {options} --output out"), 2, &[expected]);
+        assert!(!folder.path("out").exists());
+    }
+    for (changes, expected) in [
+        ("tokenizer.kind=bpe", "it merges by `bpe`"),
+        ("model.decoder_mixing=attention", "`model.decoder_mixing` is not `ssru`"),
+        ("model.d_ff=40", "a multiple of 64"),
+        ("model.zero_start_embedding=false", "`model.zero_start_embedding` is false"),
+    ] {
+        succeeds(
+            &folder,
+            &format!("train c.toml --force --output other --set train.max_steps=1 --set {changes}"),
+        );
+        folder.fails(&format!("export other {TO_FIREFOX} --output out"), 2, &[expected]);
+    }
+}
