@@ -1,6 +1,8 @@
-"""Text to tokens and back with a model's tokenizers: python tokens.py encode|decode MODEL INPUT OUTPUT; used by translate.py.
+"""Text to tokens and back with a model's tokenizers: python tokens.py encode|decode|count MODEL INPUT OUTPUT; used by translate.py
+and students.py.
 
-`encode` reads lines and writes a JSON list of token lists, each ending with `</s>`; `decode` does the opposite.
+`encode` reads lines and writes a JSON list of token lists, each ending with `</s>`; `decode` does the opposite. `count` writes the
+number of tokens of translations, `</s>` included.
 """
 
 import json
@@ -23,13 +25,17 @@ def decode(tokenizer, text):
     return "".join(f"{line}\n" for line in lines)
 
 
+def count(tokenizer, text):
+    return str(sum(map(len, json.loads(encode(tokenizer, text)))))
+
+
 def main():
     task, model, source, output = sys.argv[1:]
-    of_side = {"encode": "tokenizer.src.json", "decode": "tokenizer.tgt.json"}[task]
+    of_side = "tokenizer.src.json" if task == "encode" else "tokenizer.tgt.json"
     shared = pathlib.Path(model) / "tokenizer.json"
     tokenizer = Tokenizer.from_file(str(shared if shared.exists() else shared.with_name(of_side)))
     text = pathlib.Path(source).read_text(encoding="utf-8")
-    pathlib.Path(output).write_text({"encode": encode, "decode": decode}[task](tokenizer, text), encoding="utf-8")
+    pathlib.Path(output).write_text({"encode": encode, "decode": decode, "count": count}[task](tokenizer, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

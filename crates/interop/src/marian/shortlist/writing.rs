@@ -53,6 +53,10 @@ pub(in super::super) fn binary(
             own.iter().chain(&rest).copied().filter(|&id| (id as usize) < tgt).collect();
         own.sort_unstable();
         own.dedup();
+        if own.is_empty() && token + 1 == padded as TokenId {
+            // Marian refuses a list that ends with a token without candidates; the first one always is one.
+            own.push(0);
+        }
         best = best.max(own.len());
         candidates.extend(own);
         offsets.push(candidates.len() as u64);
