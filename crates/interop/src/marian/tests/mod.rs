@@ -3,6 +3,7 @@
 mod computation;
 mod files;
 mod options;
+mod real;
 mod shortlists;
 mod vocabularies;
 
