@@ -153,7 +153,7 @@ fn kind(key: &Key) -> String {
 fn users(path: &str) -> String {
     let mut users = users::of(path);
     if let Some(source) = path.strip_prefix("data.train.").and_then(source) {
-        users.retain(|family| source.configuration(*family).is_ok());
+        users.retain(|family| source.configuration(*family, None).is_ok());
     }
     if users == *users::FAMILIES {
         return "all families".into();

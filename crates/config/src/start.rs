@@ -5,6 +5,7 @@ use std::path::Path;
 use attentive_base::error::Result;
 use serde_json::{Value, json};
 
+use super::preset::Preset;
 use super::schema::{self, description};
 use super::show::{split, toml, value, wrapped};
 use super::{Config, CorpusSource, Family, Task};
@@ -186,23 +187,25 @@ impl StarterCorpus {
         }
     }
 
-    /// A short configuration of a model of `family`, with comments, to be changed by hand.
+    /// A short configuration of a model of `family`, or of a preset, with comments, to be changed by hand.
     ///
     /// # Errors
     /// [`attentive_base::Error::Config`] if the family cannot be trained, or not from such a corpus.
-    pub fn configuration(self, family: Family) -> Result<String> {
+    pub fn configuration(self, family: Family, preset: Option<Preset>) -> Result<String> {
         let corpus = |name| (name, self.corpus(family.task(), name));
-        written(family, &[corpus("train"), corpus("valid")], None)
+        let fit = preset.map(Preset::settings).unwrap_or_default();
+        written(family, &[corpus("train"), corpus("valid")], &fit, "Set the paths below, then ")
     }
 }
 
-/// A short configuration of a model of `family` for these corpora, of which the first has `examples` lines;
-/// without validation data, some lines are held out.
+/// A short configuration of a model of `family`, or of a preset, for these corpora, of which the first has
+/// `examples` lines; without validation data, some lines are held out.
 ///
 /// # Errors
 /// [`attentive_base::Error::Config`] if the family cannot be trained, or not from such corpora.
 pub fn fitted(
     family: Family,
+    preset: Option<Preset>,
     train: &CorpusSource,
     valid: Option<&CorpusSource>,
     examples: usize,
@@ -217,18 +220,18 @@ pub fn fitted(
         let share = (ENOUGH / examples.max(1) as f64).clamp(0.001, 0.1);
         settings.push(format!("data.hold_out={share:.3}"));
     }
-    if family == Family::Transformer {
+    if let Some(preset) = preset {
+        settings.extend(preset.settings());
+    } else if family == Family::Transformer {
         let (_, fit) = BY_PAIRS.iter().find(|(below, _)| examples < *below).expect("the last has no end");
         settings.extend(fit.iter().map(|&setting| setting.to_owned()));
     }
-    written(family, &corpora, Some(&settings))
+    written(family, &corpora, &settings, "Next, ")
 }
 
-/// The configuration of a model of `family` for these corpora, with the settings `fit`; without them, the
-/// corpora are names to be replaced.
-fn written(family: Family, corpora: &[(&str, Value)], fit: Option<&[String]>) -> Result<String> {
-    let next = if fit.is_none() { "Set the paths below, then " } else { "Next, " };
-    let fit = fit.unwrap_or_default();
+/// The configuration of a model of `family` for these corpora, with the settings `fit`; `next` is to be done
+/// before training.
+fn written(family: Family, corpora: &[(&str, Value)], fit: &[String], next: &str) -> Result<String> {
     let task = family.task();
     let corpora: Vec<(&str, String)> = corpora.iter().map(|(name, corpus)| (*name, toml(corpus))).collect();
     let mut settings = vec![format!("model.family={family}")];
@@ -256,7 +259,7 @@ fn written(family: Family, corpora: &[(&str, Value)], fit: Option<&[String]>) ->
         text += &commented(&format!("data.{name}"), corpus);
     }
     let mut section = "data";
-    for key in KEYS {
+    for key in in_sections(fit) {
         let is_set = || fit.iter().any(|setting| setting.starts_with(&format!("{key}=")));
         let is_foreign = OF_TRANSLATION.contains(&key) && task != Task::Translate
             || key == "data.units" && task != Task::Generate
@@ -271,6 +274,20 @@ fn written(family: Family, corpora: &[(&str, Value)], fit: Option<&[String]>) ->
         text += &commented(key, &toml(value));
     }
     Ok(text)
+}
+
+/// The keys to write, section by section: [`KEYS`], and others that `fit` sets.
+fn in_sections(fit: &[String]) -> Vec<&str> {
+    let set = fit.iter().filter_map(|setting| setting.split_once('=')).map(|(key, _)| key);
+    let mut keys = KEYS.to_vec();
+    for key in set {
+        if !keys.contains(&key) {
+            let is_of_section = |other: &&str| split(other).0 == split(key).0;
+            let place = keys.iter().rposition(is_of_section).map_or(keys.len(), |last| last + 1);
+            keys.insert(place, key);
+        }
+    }
+    keys
 }
 
 /// The line that sets a key, with what it means; above it if there is no room beside it.

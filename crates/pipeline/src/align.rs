@@ -13,6 +13,7 @@ use attentive_model::nn::Pass;
 use attentive_model::profile::{self, ProfileSection};
 use attentive_tape::AttentionWeights;
 use attentive_text::{Detokenizer, Tokenizer};
+use serde::Serialize;
 
 use super::Pipeline;
 use super::batches::batches_within;
@@ -32,6 +33,23 @@ impl fmt::Display for Alignment {
         for (place, (src, tgt)) in self.0.iter().enumerate() {
             let blank = if place == 0 { "" } else { " " };
             write!(f, "{blank}{src}-{tgt}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How much each token of a translation attends to each source token, a row for each token of the translation.
+/// Displayed as by Marian: weights with commas between them, and rows with blanks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct SoftAlignment(pub Vec<Vec<f32>>);
+
+impl fmt::Display for SoftAlignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, row) in self.0.iter().enumerate() {
+            let blank = if place == 0 { "" } else { " " };
+            let row: Vec<String> = row.iter().map(|weight| format!("{weight:.4}")).collect();
+            write!(f, "{blank}{}", row.join(","))?;
         }
         Ok(())
     }
@@ -93,20 +111,53 @@ impl Pipeline {
         })
     }
 
+    /// Returns for each line and its translation, given as tokens with `</s>`, how much the prediction of each
+    /// token attends to each source token, `</s>` and others around the text included: a row for each token of
+    /// the translation, which sums to 1. The weights are those of [`Pipeline::align`]; a blank line has none.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::align`].
+    pub fn soft_alignments<L: AsRef<str>>(&self, pairs: &[(L, &[TokenId])]) -> Result<Vec<SoftAlignment>> {
+        self.require(Task::Translate)?;
+        self.require_cross_attention("an alignment")?;
+        let (special, n_models) = (self.tokenizers.tgt().special(), self.members().count() as f32);
+        let (mut examples, mut lines) = (Vec::new(), Vec::new());
+        for (number, (line, tokens)) in pairs.iter().enumerate() {
+            let source = TokenizedLine::read(line.as_ref(), self)?;
+            if let Some((_, read)) = tokens.split_last().filter(|_| !source.ids.is_empty()) {
+                let pair = Example::pair(source.ids, read, special, examples.len());
+                examples.push(Example { tgt_out: tokens.to_vec(), ..pair });
+                lines.push(number);
+            }
+        }
+        let mut all = vec![SoftAlignment::default(); pairs.len()];
+        let mean = |row: &[f32]| row.iter().map(|weight| weight / n_models).collect::<Vec<f32>>();
+        for (number, rows) in lines.into_iter().zip(self.rows_of(examples, mean)?) {
+            all[number] = SoftAlignment(rows);
+        }
+        Ok(all)
+    }
+
     /// For each of `examples`, numbered from 0, the source position that each target attends to most.
     pub(super) fn attended_by(&self, examples: Vec<Example>) -> Result<Vec<Vec<usize>>> {
+        self.rows_of(examples, largest)
+    }
+
+    /// For each of `examples`, numbered from 0, what `of_row` makes of the attention of each target to the
+    /// source, summed over all models.
+    fn rows_of<T: Clone>(&self, examples: Vec<Example>, of_row: impl Fn(&[f32]) -> T) -> Result<Vec<Vec<T>>> {
         let mut all = vec![Vec::new(); examples.len()];
         for batch in batches_within(POSITIONS, examples, self.tokenizers.sides(), None)? {
             Interrupt::check()?;
-            for (&number, most) in batch.lines.iter().zip(self.attended(&batch)?) {
-                all[number] = most;
+            for (&number, rows) in batch.lines.iter().zip(self.rows_of_batch(&batch, &of_row)?) {
+                all[number] = rows;
             }
         }
         Ok(all)
     }
 
-    /// The source position that each target of each sequence attends to most.
-    fn attended(&self, batch: &Batch) -> Result<Vec<Vec<usize>>> {
+    /// See [`Pipeline::rows_of`].
+    fn rows_of_batch<T>(&self, batch: &Batch, of_row: impl Fn(&[f32]) -> T) -> Result<Vec<Vec<T>>> {
         let maps = self.members().map(|member| {
             let chosen = member.alignment_head();
             member.with_model(|model: &Model| Ok(model.cross_attention(batch, chosen, &Pass::inference())))
@@ -122,11 +173,11 @@ impl Pipeline {
         let [.., tgt_len, src_len] = shape;
         let lens = batch.src().map_or(&[][..], |src| src.lengths().lens());
         let lens = lens.iter().zip(batch.tgt_out.lens());
-        let most = |(rows, (&src, &tgt)): (&[f32], (&usize, &usize))| {
+        let all = |(rows, (&src, &tgt)): (&[f32], (&usize, &usize))| {
             let rows = rows.chunks(src_len).take(tgt);
-            rows.map(|row| largest(&row[..src])).collect()
+            rows.map(|row| of_row(&row[..src])).collect()
         };
-        Ok(values.chunks(tgt_len * src_len).zip(lens).map(most).collect())
+        Ok(values.chunks(tgt_len * src_len).zip(lens).map(all).collect())
     }
 }
 

@@ -35,7 +35,7 @@ mod translate;
 mod translation;
 mod warning;
 
-pub use align::Alignment;
+pub use align::{Alignment, SoftAlignment};
 pub use answers::{CandidateAnswer, GenerationAnswer, RescoredAnswer, TranslationAnswer};
 pub use classify::{Classified, LabelScore};
 pub use embed::Embedded;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
-use attentive_pipeline::RescoredAnswer;
+use attentive_pipeline::{RescoredAnswer, SoftAlignment};
 use serde::Serialize;
 
 use crate::device::DecodingDeviceArgs;
@@ -24,8 +25,9 @@ Examples:
 Output:
   One line for each pair: the natural log-probability of the translation, a tab, and the number of its tokens, `</s>` \
 included. `--token-scores` adds two columns: the tokens, separated by blanks, and the natural log-probability of each, given \
-the source and the tokens before it. With `--json`, each pair is an object with `line`, `log_prob`, and the lists \
-`tokens`, `token_log_probs` and `warnings`.
+the source and the tokens before it. `--soft-alignments` adds a column with a row of weights for each token, `</s>` included, \
+separated by blanks; a row has the attention to each source token, `</s>` included, with commas between them. With `--json`, \
+each pair is an object with `line`, `log_prob`, the lists `tokens`, `token_log_probs` and `warnings`, and `soft_alignment`.
   The translation of a blank source is not scored (`NaN`, `null` in JSON); of a translation that is too long for the model, \
 only the beginning is. Warnings name such lines.";
 
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
     token_scores: bool,
+    /// Add how much the prediction of each token attends to each source token, as in Marian's soft alignments.
+    #[arg(long)]
+    soft_alignments: bool,
     #[command(flatten)]
     ensemble: EnsembleArgs,
     #[command(flatten)]
@@ -62,6 +67,8 @@ struct Pair<'a> {
     line: usize,
     #[serde(flatten)]
     answer: &'a RescoredAnswer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    soft_alignment: Option<&'a SoftAlignment>,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
@@ -74,9 +81,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let chunks = src.chunks(LINES_PER_CHUNK).zip(tgt[0].chunks(LINES_PER_CHUNK));
     let mut line = 1;
     for (src, tgt) in chunks {
-        for scored in pipeline.rescore(line, src, tgt)? {
+        let all = pipeline.rescore(line, src, tgt)?;
+        let pairs: Vec<(&String, &[TokenId])> =
+            src.iter().zip(&all).map(|(src, scored)| (src, &scored.tokens[..])).collect();
+        let aligned = args.soft_alignments.then(|| pipeline.soft_alignments(&pairs)).transpose()?;
+        let mut aligned = aligned.unwrap_or_default().into_iter();
+        for scored in all {
             message::warnings(&scored.warnings);
-            args.write(line, &RescoredAnswer::new(&pipeline, scored), &mut out)?;
+            args.write(line, &RescoredAnswer::new(&pipeline, scored), aligned.next().as_ref(), &mut out)?;
             line += 1;
         }
         out.flush()?;
@@ -85,15 +97,22 @@ pub(super) fn run(args: &Args) -> Result<()> {
 }
 
 impl Args {
-    fn write(&self, line: usize, answer: &RescoredAnswer, out: &mut OutputWriter) -> Result<()> {
+    fn write(
+        &self,
+        line: usize,
+        answer: &RescoredAnswer,
+        soft_alignment: Option<&SoftAlignment>,
+        out: &mut OutputWriter,
+    ) -> Result<()> {
         if self.json {
-            return out.json_line(&Pair { line, answer });
+            return out.json_line(&Pair { line, answer, soft_alignment });
         }
         let mut columns = vec![format!("{:.4}", answer.log_prob), answer.tokens.len().to_string()];
         if self.token_scores {
             columns.push(answer.tokens.join(" "));
             columns.push(blank_separated(&answer.token_log_probs));
         }
+        columns.extend(soft_alignment.map(SoftAlignment::to_string));
         out.line(columns.join("\t"))
     }
 }

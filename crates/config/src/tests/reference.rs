@@ -167,7 +167,7 @@ fn short_configurations_are_valid() {
     for family in [Transformer, Seq2seq, DecoderOnly, EncoderOnly, Tagger, Classifier] {
         let is_language_model = matches!(family, DecoderOnly | EncoderOnly);
         for source in all {
-            let text = source.configuration(family);
+            let text = source.configuration(family, None);
             let fits =
                 source == StarterCorpus::Builtin || is_language_model == (source == StarterCorpus::Text);
             assert_eq!(text.is_ok(), fits, "{family:?} {source:?}");
@@ -179,5 +179,5 @@ fn short_configurations_are_valid() {
             assert_eq!(long, None);
         }
     }
-    assert!(StarterCorpus::Text.configuration(Encoder).is_err());
+    assert!(StarterCorpus::Text.configuration(Encoder, None).is_err());
 }

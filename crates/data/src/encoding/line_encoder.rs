@@ -29,6 +29,9 @@ pub struct EncodeStats {
     pub kept: usize,
     /// Lines dropped because a side has too many tokens.
     pub dropped_long: usize,
+    /// Lines kept of which only the beginning of a side is used, since it has too many tokens.
+    #[serde(default)]
+    pub cropped: usize,
     /// Pairs dropped because one side has too many tokens compared with the other.
     pub dropped_uneven: usize,
     /// Texts dropped because a masked language model could predict none of their tokens.
@@ -78,8 +81,12 @@ impl EncodeStats {
 
 impl fmt::Display for EncodeStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kept, dropped_long, dropped_uneven, dropped_unknown, max_len, .. } = self;
+        let Self { kept, cropped, dropped_long, dropped_uneven, dropped_unknown, max_len, .. } = self;
         write!(f, "{} encoded", count(*kept, "line"))?;
+        if *cropped > 0 {
+            let most = count(*max_len, "token");
+            write!(f, ", {} of them cropped to sides of {most}", number(*cropped as u64))?;
+        }
         for (dropped, reason) in [
             (*dropped_long, format!("with a side of more than {}", count(*max_len, "token"))),
             (*dropped_uneven, "with sides of too different lengths".to_owned()),
@@ -93,12 +100,14 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes lines in parallel. Drops lines with a side of more than `max_len` tokens, including special ones,
-/// and texts for a masked language model in which no token [`can_be_hidden`].
+/// Encodes lines in parallel. Drops or crops lines with a side of more than `max_len` tokens, including special
+/// ones, and drops texts for a masked language model in which no token [`can_be_hidden`].
 #[derive(Debug)]
 pub struct LineEncoder<'a> {
     task: Task,
     tokenizers: &'a Tokenizers,
+    /// Whether long sides are cropped.
+    crops: bool,
     /// The maximum ratio of the numbers of tokens of two sides.
     max_ratio: f64,
     labels: LabelOrigin<'a>,
@@ -126,11 +135,18 @@ impl<'a> LineEncoder<'a> {
         Self {
             task,
             tokenizers,
+            crops: false,
             max_ratio: f64::INFINITY,
             labels: LabelOrigin::Learned(usize::MAX),
             stats,
             words: (0..threads).map(|_| Mutex::new(words.clone())).collect(),
         }
+    }
+
+    /// Uses the beginning of a side that is too long instead of dropping the line, if `crops`. Lines of tags are
+    /// dropped in any case.
+    pub fn cropping(self, crops: bool) -> Self {
+        Self { crops, ..self }
     }
 
     /// Also drops pairs if one side has more than `max_ratio` times as many tokens as the other; 0 keeps all.
@@ -157,14 +173,17 @@ impl<'a> LineEncoder<'a> {
         let encode_one = |entry: &NumberedItem| {
             let thread = rayon::current_thread_index().unwrap_or(0) % self.words.len();
             let mut words = self.words[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            let example = encode_entry(entry, self.task, self.tokenizers, &mut words)?;
+            let most = if self.crops { self.stats.max_len } else { usize::MAX };
+            let (example, is_cropped) = encode_entry(entry, self.task, self.tokenizers, most, &mut words)?;
             let checked = self.labels.check(&example.tgt_out, entry, self.tokenizers.tgt());
             checked.map_err(|problem| error(entry.line, problem))?;
             let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;
-            Ok(fits.then_some(example))
+            Ok(fits.then_some((example, is_cropped)))
         };
-        let encoded: Result<Vec<Option<Example>>> = entries.par_iter().map(encode_one).collect();
-        let mut examples: Vec<Example> = encoded?.into_iter().flatten().collect();
+        let encoded: Result<Vec<Option<(Example, bool)>>> = entries.par_iter().map(encode_one).collect();
+        let encoded = encoded?;
+        self.stats.cropped += encoded.iter().flatten().filter(|(_, is_cropped)| *is_cropped).count();
+        let mut examples: Vec<Example> = encoded.into_iter().flatten().map(|(example, _)| example).collect();
         let fitting = examples.len();
         if self.task == Task::Translate {
             examples.retain(|example| {
@@ -239,19 +258,31 @@ pub fn encode(
     Ok((examples, encoder.finish()?))
 }
 
-/// Encodes one line.
+/// Encodes one line, and crops its sides of text to `most` tokens. Returns whether one was longer.
 fn encode_entry(
     entry: &NumberedItem,
     task: Task,
     tokenizers: &Tokenizers,
+    most: usize,
     words: &mut Words,
-) -> Result<Example> {
+) -> Result<(Example, bool)> {
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let special = tgt.special();
     let line = entry.line;
-    Ok(match &entry.item {
+    let mut is_cropped = false;
+    let mut cropped = |mut ids: Vec<TokenId>, n_special: usize| {
+        let room = most.saturating_sub(n_special);
+        is_cropped |= ids.len() > room;
+        ids.truncate(room);
+        ids
+    };
+    let frame = src.special().n_frame();
+    // The end, and the token that every translation begins with.
+    let around_target = 1 + usize::from(special.forced.is_some());
+    let example = match &entry.item {
         Item::Translation { src: from, tgt: to } => {
             let (from, to) = (words.src.encode(from)?, words.tgt.encode(to)?);
+            let (from, to) = (cropped(from, frame), cropped(to, around_target));
             Example::translation(from, &to, tokenizers.sides(), line)
         }
         Item::Tagged { input, tags } => {
@@ -259,7 +290,7 @@ fn encode_entry(
             let example = match input {
                 TagInput::Tokens(words) if src.in_pieces() => {
                     let words = src.encode_pieces(words)?;
-                    return Ok(Example::in_pieces(&words, &tags, src.special(), line));
+                    return Ok((Example::in_pieces(&words, &tags, src.special(), line), false));
                 }
                 TagInput::Tokens(tokens) => Example::tokens(ids_of(tokens, src)?, line),
                 TagInput::Vectors(vectors) => {
@@ -271,11 +302,14 @@ fn encode_entry(
         }
         Item::Labeled { text, label } => Example {
             tgt_out: vec![tgt.encode_word(label)?],
-            ..Example::unlabeled(words.src.encode(text)?, src.special(), line)
+            ..Example::unlabeled(cropped(words.src.encode(text)?, frame), src.special(), line)
         },
-        Item::Text(text) if task == Task::Fill => Example::whole(words.tgt.encode(text)?, special, line),
-        Item::Text(text) => Example::text(&words.tgt.encode(text)?, special, line),
-    })
+        Item::Text(text) if task == Task::Fill => {
+            Example::whole(cropped(words.tgt.encode(text)?, special.n_frame()), special, line)
+        }
+        Item::Text(text) => Example::text(&cropped(words.tgt.encode(text)?, 1), special, line),
+    };
+    Ok((example, is_cropped))
 }
 
 fn ids_of(words: &[String], tokenizer: &Tokenizer) -> Result<Vec<TokenId>> {

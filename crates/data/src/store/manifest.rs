@@ -39,8 +39,10 @@ pub struct StoreKey {
     tokenizer: TokenizerConfig,
     /// SHA-256 of the tokenizers, unless they were learned from the corpus.
     given: Option<String>,
-    /// The maximum length of an example, in tokens; longer ones are dropped.
+    /// The maximum length of an example, in tokens; longer ones are dropped, or cropped.
     max_len: usize,
+    #[serde(default, skip_serializing_if = "is_false")]
+    crop: bool,
     /// Pairs are dropped if one side has more than this many times as many tokens as the other.
     max_ratio: f64,
     drop_repeated: bool,
@@ -54,6 +56,12 @@ struct Identity {
     bytes: u64,
     /// Time of modification, in nanoseconds since 1970.
     modified: u128,
+}
+
+// The signature is the one that serde requires.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl StoreKey {
@@ -86,6 +94,7 @@ impl StoreKey {
             tokenizer: config.tokenizer.clone(),
             given: None,
             max_len: config.data.max_len.min(config.model.max_len),
+            crop: config.data.crop,
             max_ratio: config.data.max_ratio,
             drop_repeated: config.data.drop_repeated,
             drop_copies: config.data.drop_copies,

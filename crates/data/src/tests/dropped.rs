@@ -107,3 +107,21 @@ fn long_pairs_are_dropped_when_encoded() {
         Err(Error::Data { .. })
     ));
 }
+
+#[test]
+fn long_pairs_are_cropped_if_wanted() {
+    let words = "w ".repeat(20);
+    let content = format!("a b\tx\n{words}\tx\na\t{words}\na b c\tx y z\n");
+    let corpus = Files::new(&[("tsv", content.as_bytes())]).read(tsv()).unwrap();
+    let config =
+        TokenizerConfig { kind: TokenizerKind::Word, min_frequency: 1, ..TokenizerConfig::default() };
+    let tokenizers = text::learn(&config, Masks::Without, &corpus.src_texts(), &corpus.tgt_texts()).unwrap();
+    let encoder = LineEncoder::new(Task::Translate, &tokenizers, 4).cropping(true);
+    let (pairs, stats) = encode(&corpus, encoder, &mut unwatched).unwrap();
+    assert_eq!((stats.kept, stats.cropped, stats.dropped()), (4, 2, 0));
+    assert!(stats.to_string().contains("4 lines encoded, 2 of them cropped to sides of 4 tokens"), "{stats}");
+    let lengths: Vec<[usize; 2]> = pairs.iter().map(|pair| [pair.src_len(), pair.tgt_len()]).collect();
+    assert_eq!(lengths, [[3, 2], [4, 2], [2, 4], [4, 4]]);
+    // The end is kept.
+    assert!(pairs.iter().all(|pair| pair.src().last() == Some(&3) && pair.tgt_out.last() == Some(&3)));
+}

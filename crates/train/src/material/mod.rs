@@ -295,7 +295,8 @@ fn feed(
     }
     let task = config.model.family.task();
     let max_len = config.data.max_len.min(window);
-    let encoder = LineEncoder::new(task, tokenizers, max_len).within_ratio(config.data.max_ratio);
+    let encoder = LineEncoder::new(task, tokenizers, max_len).cropping(config.data.crop);
+    let encoder = encoder.within_ratio(config.data.max_ratio);
     let (examples, encoded) =
         data::encode(train, encoder.with_labels(labels), &mut report_progress(TRAINING, observer))?;
     report(TRAINING, encoded, config, tokenizers, observer);

@@ -238,7 +238,7 @@ fn make(
     };
     let mut writer = StoreWriter::begin(stores, &key, tokenizers, layout)?;
     let encoder = LineEncoder::new(task, tokenizers, key.max_len());
-    let mut encoder = encoder.within_ratio(config.data.max_ratio);
+    let mut encoder = encoder.cropping(config.data.crop).within_ratio(config.data.max_ratio);
     let reader = read(config, observer, |entries, reader| {
         let examples = encoder.encode(&entries, |line, problem| reader.error(line, problem))?;
         examples.iter().try_for_each(|example| writer.push(example, reader.ends()))

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_config::{
-    Config, ConfigDraft, CorpusFile, CorpusFormat, CorpusSource, Family, LanguagePair, StarterCorpus, fitted,
+    Config, ConfigDraft, CorpusFile, CorpusFormat, CorpusSource, Family, LanguagePair, Preset, StarterCorpus,
+    fitted,
 };
 use attentive_data::{CorpusReader, DataKind};
 use clap::ValueEnum;
@@ -22,6 +23,7 @@ Examples:
   attentive config new --family transformer --train train.en train.de --valid val.en val.de -o my.toml
   attentive config new --family transformer --train memory.tmx --languages en de -o my.toml
   attentive config new --family classifier --source jsonl -o my.toml
+  attentive config new --preset transformer-big --train train.en train.de --valid val.en val.de -o teacher.toml
   attentive config new --family tagger --source builtin > my.toml";
 
 /// Write a short configuration file to start from, with comments.
@@ -29,8 +31,12 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     /// The kind of model: transformer, seq2seq, decoder_only, encoder_only, tagger or classifier.
-    #[arg(long, value_name = "FAMILY", value_parser = family)]
-    family: Family,
+    #[arg(long, value_name = "FAMILY", value_parser = family, required_unless_present = "preset")]
+    family: Option<Family>,
+    /// A published model in place of a family: Marian's tasks, and the students of Mozilla's pipeline, which
+    /// can be exported to Firefox.
+    #[arg(long, value_enum, conflicts_with = "family")]
+    preset: Option<Preset>,
     /// The format of the corpora [default: aligned; tsv for classifiers; text for language models].
     #[arg(long, value_enum)]
     source: Option<StarterCorpus>,
@@ -117,6 +123,13 @@ fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
     Ok(CorpusSource::File(CorpusFile { path: file.clone(), format, columns: None, languages, tag: None }))
 }
 
+impl Args {
+    /// The family; all presets translate.
+    fn family(&self) -> Family {
+        self.family.unwrap_or(Family::Transformer)
+    }
+}
+
 /// The configuration for the corpora in files, of which that for training is read.
 fn fit(args: &Args) -> Result<String> {
     let train = corpus(&args.train, &args.languages)?;
@@ -125,7 +138,7 @@ fn fit(args: &Args) -> Result<String> {
         files => Some(corpus(files, &args.languages)?),
     };
     // Refuses corpora from which the family cannot learn.
-    let text = fitted(args.family, &train, valid.as_ref(), 0)?;
+    let text = fitted(args.family(), args.preset, &train, valid.as_ref(), 0)?;
     let kind = DataKind::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);
     if kind == DataKind::Stream {
         return Ok(text);
@@ -134,7 +147,7 @@ fn fit(args: &Args) -> Result<String> {
     if let Some(valid) = &valid {
         read(valid, kind, "validation data")?;
     }
-    fitted(args.family, &train, valid.as_ref(), examples)
+    fitted(args.family(), args.preset, &train, valid.as_ref(), examples)
 }
 
 /// Reads a corpus, and returns the number of its usable lines.
@@ -148,8 +161,9 @@ fn read(source: &CorpusSource, kind: DataKind, what: &str) -> Result<usize> {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let text = if args.train.is_empty() {
-        let source = args.source.unwrap_or(StarterCorpus::usual(args.family));
-        source.configuration(args.family).map_err(|error| unfit(error, args.family, source))?
+        let family = args.family();
+        let source = args.source.unwrap_or(StarterCorpus::usual(family));
+        source.configuration(family, args.preset).map_err(|error| unfit(error, family, source))?
     } else {
         fit(args)?
     };

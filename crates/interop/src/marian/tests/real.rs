@@ -67,8 +67,11 @@ fn translations_are_marians() {
 
 #[test]
 fn integers_are_those_that_marian_rounded() {
-    let [whole, rounded] = [Tensors::npz(&fixture("real").join("model.npz")), Tensors::binary(&fixture("real").join("intgemm8.bin"))]
-        .map(Result::unwrap);
+    let [whole, rounded] = [
+        Tensors::npz(&fixture("real").join("model.npz")),
+        Tensors::binary(&fixture("real").join("intgemm8.bin")),
+    ]
+    .map(Result::unwrap);
     let names: Vec<&str> = whole.names().filter(|name| *name != OPTIONS).collect();
     let mut n_rounded = 0;
     for name in names {
