@@ -112,7 +112,7 @@ fn a_missing_checkpoint_is_an_error_that_lists_the_others() {
     folder.fails(
         "info runs/c --checkpoint newest",
         2,
-        &["expected the number of an update, `last` or `best`"],
+        &["expected the number of an update, `last`, `best`, or `best-` and a metric"],
     );
     folder.fails("info runs/d --checkpoint 2", 1, &["runs/d"]);
     folder.fails("average runs/c --checkpoint 2,2 --output mean", 2, &["update 2 is chosen twice"]);

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use attentive::checkpoint::{self, Run, SafetensorsFile, TrainingState};
+use attentive::checkpoint::{self, Choice, Run, SafetensorsFile, TrainingState};
 use attentive::checkpoint::{History, Metric};
 use attentive::config::Config;
 use attentive::pipeline::Pipeline;
@@ -93,7 +93,7 @@ const TARGETS: [(&str, &Target); 10] = [
     ("checkpoints/step-00000006/provenance.json", &|dir| {
         let run = Run::new(dir);
         run.resume_point().unwrap();
-        let _ = run.mend(Some(6), 6);
+        let _ = run.mend(&[(Choice::Best, 6)].into(), 6);
     }),
 ];
 

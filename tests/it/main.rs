@@ -57,6 +57,8 @@ mod cli_symbols;
 mod cli_tokens;
 mod cli_trace;
 mod cli_training;
+#[cfg(unix)]
+mod cli_validation;
 #[cfg(feature = "server")]
 mod docs_commands;
 #[cfg(feature = "server")]

@@ -1,25 +1,39 @@
 //! The checkpoint of a run that a user chooses.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::Config;
+use attentive_config::{BestBy, Config};
 use serde::Serialize;
 
 use super::Run;
 
 /// A checkpoint of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Choice {
     /// The checkpoint of this update.
     Step(u64),
     /// The latest one.
     Last,
-    /// The checkpoint with the best validation score.
+    /// The checkpoint with the best validation score, by `train.best_by`.
     Best,
+    /// The checkpoint with the best validation score, by this one of `train.keep_best_by`.
+    BestBy(BestBy),
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step(step) => write!(f, "{step}"),
+            Self::Last => f.write_str("last"),
+            Self::Best => f.write_str("best"),
+            Self::BestBy(criterion) => write!(f, "best-{}", criterion.name()),
+        }
+    }
 }
 
 impl FromStr for Choice {
@@ -29,10 +43,16 @@ impl FromStr for Choice {
         match text {
             "last" => Ok(Self::Last),
             "best" => Ok(Self::Best),
-            text => text
-                .parse()
-                .map(Self::Step)
-                .map_err(|_| "expected the number of an update, `last` or `best`".to_owned()),
+            text => {
+                let criterion = text.strip_prefix("best-");
+                let criterion =
+                    criterion.and_then(|name| BestBy::ALL.into_iter().find(|one| one.name() == name));
+                criterion.map(Self::BestBy).or_else(|| text.parse().map(Self::Step).ok()).ok_or_else(|| {
+                    "expected the number of an update, `last`, `best`, or `best-` and a metric, such as \
+                     `best-chrf`"
+                        .to_owned()
+                })
+            }
         }
     }
 }
@@ -46,6 +66,9 @@ pub struct Checkpoints {
     pub last: Option<u64>,
     /// The update of the checkpoint with the best validation score.
     pub best: Option<u64>,
+    /// The same by each of `train.keep_best_by`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub best_by: BTreeMap<BestBy, u64>,
 }
 
 impl Checkpoints {
@@ -55,7 +78,15 @@ impl Checkpoints {
             Choice::Step(step) => self.steps.contains(&step).then_some(step),
             Choice::Last => self.last,
             Choice::Best => self.best,
+            Choice::BestBy(criterion) => self.best_by.get(&criterion).copied(),
         }
+    }
+
+    /// The roles of the checkpoint of update `step`.
+    fn roles(&self, step: u64) -> Vec<String> {
+        let others = self.best_by.keys().copied().map(Choice::BestBy);
+        let roles = [Choice::Best].into_iter().chain(others).chain([Choice::Last]);
+        roles.filter(|role| self.step(*role) == Some(step)).map(|role| role.to_string()).collect()
     }
 }
 
@@ -63,13 +94,11 @@ impl fmt::Display for Checkpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, &step) in self.steps.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            let mark = match (self.best == Some(step), self.last == Some(step)) {
-                (true, true) => " (best, last)",
-                (true, false) => " (best)",
-                (false, true) => " (last)",
-                (false, false) => "",
-            };
-            write!(f, "{comma}{step}{mark}")?;
+            write!(f, "{comma}{step}")?;
+            let roles = self.roles(step);
+            if !roles.is_empty() {
+                write!(f, " ({})", roles.join(", "))?;
+            }
         }
         Ok(())
     }
@@ -86,6 +115,7 @@ impl Run {
         Ok(Checkpoints {
             last: self.last()?.filter(there).or(steps.last().copied()),
             best: self.best()?.filter(there),
+            best_by: self.best_by()?.into_iter().filter(|(_, step)| there(step)).collect(),
             steps,
         })
     }
@@ -119,6 +149,9 @@ impl Run {
                 Choice::Step(step) => format!("no checkpoint of update {step}"),
                 Choice::Last => "no last checkpoint".to_owned(),
                 Choice::Best => "no best checkpoint, since nothing was validated".to_owned(),
+                Choice::BestBy(by) => {
+                    format!("no best checkpoint by `{0}`: `train.keep_best_by` did not name it", by.name())
+                }
             };
             Error::usage(
                 format!("`{dir}` has {asked}: it has checkpoints of updates {found}"),
@@ -145,16 +178,20 @@ mod tests {
         assert_eq!("500".parse(), Ok(Choice::Step(500)));
         assert_eq!("last".parse(), Ok(Choice::Last));
         assert_eq!("best".parse(), Ok(Choice::Best));
-        for text in ["", "Best", "-1", "step-500", "1.5"] {
+        assert_eq!("best-chrf".parse(), Ok(Choice::BestBy(BestBy::Chrf)));
+        for text in ["", "Best", "-1", "step-500", "1.5", "best-ter", "best-"] {
             assert!(text.parse::<Choice>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn the_list_marks_the_best_and_the_last() {
-        let mut found = Checkpoints { steps: vec![1, 2, 3], last: Some(3), best: Some(2) };
+        let mut found =
+            Checkpoints { steps: vec![1, 2, 3], last: Some(3), best: Some(2), best_by: BTreeMap::new() };
         assert_eq!(found.to_string(), "1, 2 (best), 3 (last)");
         found.best = Some(3);
         assert_eq!(found.to_string(), "1, 2, 3 (best, last)");
+        found.best_by = [(BestBy::Bleu, 1), (BestBy::Chrf, 3)].into();
+        assert_eq!(found.to_string(), "1 (best-bleu), 2, 3 (best, best-chrf, last)");
     }
 }

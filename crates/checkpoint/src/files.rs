@@ -14,12 +14,14 @@ pub const PROVENANCE: &str = "provenance.json";
 pub const METRICS: &str = "metrics.jsonl";
 /// The folder of TensorBoard's event files.
 pub const TENSORBOARD: &str = "tensorboard";
+/// The folder of the files that `train.validation_script` reads.
+pub const VALIDATION: &str = "validation";
 /// The run's checkpoints.
 pub const CHECKPOINTS: &str = "checkpoints";
 
 /// True if a file or folder called `name` belongs to a model or run.
 pub fn include(name: &str) -> bool {
-    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, PROVENANCE, METRICS, TENSORBOARD, CHECKPOINTS]
+    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, PROVENANCE, METRICS, TENSORBOARD, VALIDATION, CHECKPOINTS]
         .contains(&name)
         || name.starts_with("tokenizer.")
 }

@@ -45,6 +45,10 @@ pub enum Metric {
     Accuracy,
     /// BLEU of the validation sentences.
     Bleu,
+    /// chrF of the validation sentences.
+    Chrf,
+    /// The number of `train.validation_script` for the validation sentences.
+    Script,
     /// The share of validation sentences translated exactly like the reference.
     ExactMatch,
     /// The learning rate.
@@ -68,6 +72,8 @@ impl Metric {
             Self::Perplexity => "perplexity",
             Self::Accuracy => "accuracy",
             Self::Bleu => "bleu",
+            Self::Chrf => "chrf",
+            Self::Script => "script",
             Self::ExactMatch => "exact_match",
             Self::LearningRate => "learning_rate",
             Self::GradientNorm => "gradient_norm",

@@ -1,15 +1,19 @@
 //! Finds the checkpoint to resume from, even if files are damaged or lost.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use attentive_config::BestBy;
 
 use super::run::{OPTIMIZER, STATE};
 use super::safetensors_file::check_sha256;
-use super::{Provenance, Run, SafetensorsFile, TrainingState, files, read_json, versioned_weights, weights};
+use super::{
+    Choice, Provenance, Run, SafetensorsFile, TrainingState, files, read_json, versioned_weights, weights,
+};
 
 /// The checkpoint to resume from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,26 +88,27 @@ impl Run {
     /// Completes what a kill during [`Run::save`] may have left undone, and applies a fallback to an earlier
     /// checkpoint: updates the pointers `last` and `best`, puts the weights of the best checkpoint (or of the
     /// last one if there is no best) into the run directory, and deletes checkpoints after `last`. Returns a
-    /// warning for each deleted checkpoint that was intact, and one if the best checkpoint is lost.
+    /// warning for each deleted checkpoint that was intact, and for each best one that is lost.
     ///
     /// # Errors
     /// Fails if a file cannot be written or removed, or if the last checkpoint is damaged.
-    pub fn mend(&self, best: Option<u64>, last: u64) -> Result<Vec<String>> {
+    pub fn mend(&self, best: &BTreeMap<Choice, u64>, last: u64) -> Result<Vec<String>> {
         self.point_to_last(last)?;
         let mut warnings = self.delete_after(last)?;
         let digest = |step| self.weights(step).and_then(SafetensorsFile::digest);
-        let best = best.and_then(|step| match digest(step) {
-            Ok(sha256) => Some((step, sha256)),
-            Err(error) => {
-                warnings.push(format!(
-                    "the best checkpoint, of update {step}, is lost ({error}); the run directory holds the \
-                     latest weights until a validation gives a better result"
-                ));
-                None
-            }
-        });
-        self.point_to_best(best.as_ref().map(|(step, _)| *step))?;
-        let (step, sha256) = match best {
+        let mut found = BTreeMap::new();
+        for role in [Choice::Best].into_iter().chain(BestBy::ALL.map(Choice::BestBy)) {
+            let intact = best.get(&role).and_then(|&step| match digest(step) {
+                Ok(sha256) => Some((step, sha256)),
+                Err(error) => {
+                    warnings.push(lost(role, step, &error));
+                    None
+                }
+            });
+            self.point_to_best(role, intact.as_ref().map(|(step, _)| *step))?;
+            found.extend(intact.map(|intact| (role, intact)));
+        }
+        let (step, sha256) = match found.remove(&Choice::Best) {
             Some(best) => best,
             None => (last, digest(last)?),
         };
@@ -173,4 +178,16 @@ fn check_file(path: &Path, sha256: &str) -> Result<()> {
 /// Copies the content of a file, but not its permissions.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
+}
+
+/// The warning about the best checkpoint, that of update `step`, that cannot be read.
+fn lost(role: Choice, step: u64, error: &Error) -> String {
+    let (by, instead) = match role {
+        Choice::BestBy(criterion) => (format!(" by `{}`", criterion.name()), "there is none"),
+        _ => (String::new(), "the run directory holds the latest weights"),
+    };
+    format!(
+        "the best checkpoint{by}, of update {step}, is lost ({error}); {instead} until a validation gives a \
+         better result"
+    )
 }

@@ -8,20 +8,19 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use attentive_config::BestBy;
 use attentive_data::Position;
 use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
 use super::weights::{self, NamedTensor};
-use super::{Provenance, SafetensorsFile, atomic, files, read_json, step_folder, to_json, versioned_weights};
+use super::{
+    Choice, Provenance, SafetensorsFile, atomic, files, read_json, step_folder, to_json, versioned_weights,
+};
 
 pub(super) const STATE: &str = "state.json";
 pub(super) const OPTIMIZER: &str = "optimizer.safetensors";
-
-/// Pointers to checkpoints: small files that hold an update's number.
-const LAST: &str = "last";
-const BEST: &str = "best";
 
 /// Everything that a run needs to resume exactly, besides weights and optimizer state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,7 +96,7 @@ impl Run {
         &self.dir
     }
 
-    /// Writes a checkpoint, makes it `last`, and `best` if `best` is set; then deletes all but the
+    /// Writes a checkpoint, makes it the last one, and gives it the roles `better`; then deletes all but the
     /// `keep_last` latest ones and the best. A provisional checkpoint does not count.
     ///
     /// Afterwards, the run directory holds the weights of the best checkpoint, or of this one if there is no
@@ -108,7 +107,7 @@ impl Run {
     pub fn save<P: Serialize>(
         &self,
         snapshot: &Snapshot<'_, P>,
-        best: bool,
+        better: &[Choice],
         keep_last: usize,
     ) -> Result<PathBuf> {
         let step = snapshot.state.step;
@@ -135,11 +134,10 @@ impl Run {
                 (files::PROVENANCE, &|path| fs::write(path, &provenance_json)),
             ],
         )?;
-        self.point(LAST, step)?;
-        if best {
-            self.point(BEST, step)?;
+        for role in [Choice::Last].iter().chain(better) {
+            self.point(*role, step)?;
         }
-        if best || self.best()?.is_none() {
+        if better.contains(&Choice::Best) || self.best()?.is_none() {
             versioned_weights::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
                 weights::write(path, snapshot.weights)
             })?;
@@ -150,12 +148,19 @@ impl Run {
 
     /// Returns the update of the latest checkpoint.
     pub fn last(&self) -> Result<Option<u64>> {
-        self.follow(LAST)
+        self.follow(Choice::Last)
     }
 
     /// Returns the update of the best checkpoint.
     pub fn best(&self) -> Result<Option<u64>> {
-        self.follow(BEST)
+        self.follow(Choice::Best)
+    }
+
+    /// Returns the updates of the best checkpoints by those of `train.keep_best_by`.
+    pub fn best_by(&self) -> Result<BTreeMap<BestBy, u64>> {
+        let all = BestBy::ALL.into_iter();
+        all.filter_map(|by| Some(self.follow(Choice::BestBy(by)).transpose()?.map(|step| (by, step))))
+            .collect()
     }
 
     /// Returns the folder of the checkpoint at `step`.
@@ -209,9 +214,10 @@ impl Run {
     }
 
     fn prune(&self, keep_last: usize) -> Result<()> {
-        let (last, best) = (self.last()?, self.best()?);
+        let last = self.last()?;
+        let best: Vec<u64> = self.best()?.into_iter().chain(self.best_by()?.into_values()).collect();
         let mut steps = self.steps()?;
-        steps.retain(|&step| Some(step) != best);
+        steps.retain(|step| !best.contains(step));
         let (provisional, steps): (Vec<u64>, Vec<u64>) =
             steps.into_iter().partition(|&step| self.is_provisional(step));
         let surplus = steps.len().saturating_sub(keep_last.max(1));
@@ -232,28 +238,32 @@ impl Run {
     pub(super) fn point_to_last(&self, step: u64) -> Result<()> {
         match self.last() {
             Ok(Some(last)) if last == step => Ok(()),
-            _ => self.point(LAST, step),
+            _ => self.point(Choice::Last, step),
         }
     }
 
-    /// Makes `step` the best checkpoint, or removes the pointer.
-    pub(super) fn point_to_best(&self, step: Option<u64>) -> Result<()> {
-        let path = self.dir.join(files::CHECKPOINTS).join(BEST);
-        match (step, self.best()) {
+    /// Gives the checkpoint `step` the `role`, or removes the pointer.
+    pub(super) fn point_to_best(&self, role: Choice, step: Option<u64>) -> Result<()> {
+        let path = self.pointer(role);
+        match (step, self.follow(role)) {
             (Some(step), Ok(Some(best))) if best == step => Ok(()),
-            (Some(step), _) => self.point(BEST, step),
+            (Some(step), _) => self.point(role, step),
             (None, Ok(None)) => Ok(()),
             (None, _) => fs::remove_file(&path).map_err(Error::io("remove", &path)),
         }
     }
 
-    fn point(&self, name: &str, step: u64) -> Result<()> {
-        let path = self.dir.join(files::CHECKPOINTS).join(name);
-        atomic::write_file(&path, format!("{step}\n").as_bytes())
+    /// The small file that holds the number of the update of the checkpoint with this role.
+    fn pointer(&self, role: Choice) -> PathBuf {
+        self.dir.join(files::CHECKPOINTS).join(role.to_string())
     }
 
-    fn follow(&self, name: &str) -> Result<Option<u64>> {
-        let path = self.dir.join(files::CHECKPOINTS).join(name);
+    fn point(&self, role: Choice, step: u64) -> Result<()> {
+        atomic::write_file(&self.pointer(role), format!("{step}\n").as_bytes())
+    }
+
+    fn follow(&self, role: Choice) -> Result<Option<u64>> {
+        let path = self.pointer(role);
         if !path.exists() {
             return Ok(None);
         }

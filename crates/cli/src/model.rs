@@ -14,8 +14,8 @@ pub(super) struct ModelArgs {
     /// Model directory, or the folder of a checkpoint (`RUN/checkpoints/step-N`).
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    /// Checkpoint of a run to use: the number of its update, `last` or `best` [default: the weights in the
-    /// run directory].
+    /// Checkpoint of a run to use: the number of its update, `last`, `best` or `best-METRIC`
+    /// [default: the weights in the run directory].
     #[arg(long, value_name = "N|last|best", display_order = LAST)]
     checkpoint: Option<Choice>,
 }

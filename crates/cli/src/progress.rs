@@ -298,8 +298,10 @@ fn step_text(report: &StepReport, rate: &Rate, max_steps: u64, columns: usize) -
 
 fn validation_line(report: &ValidationReport) -> String {
     let mut line = format!("validation after update {}: {}", HumanCount(report.step), measures(report));
-    if report.best {
-        line += "  (best so far)";
+    let others = report.best_by.iter().map(|by| format!("best {} so far", by.name()));
+    let best: Vec<String> = report.best.then(|| "best so far".to_owned()).into_iter().chain(others).collect();
+    if !best.is_empty() {
+        line += &format!("  ({})", best.join(", "));
     }
     line
 }
@@ -328,6 +330,12 @@ fn measures(report: &ValidationReport) -> String {
     );
     if let Some(bleu) = &report.bleu {
         line += &format!("  BLEU {:.2}", bleu.value);
+    }
+    if let Some(chrf) = &report.chrf {
+        line += &format!("  chrF {:.2}", chrf.value);
+    }
+    if let Some(script) = report.script {
+        line += &format!("  script {script:.4}");
     }
     if let Some(exact) = report.exact_match {
         line += &format!("  exact {:.1} %", 100.0 * exact);

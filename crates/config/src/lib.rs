@@ -57,7 +57,7 @@ pub use start::{StarterCorpus, fitted};
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
     BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig, ScheduleKind,
-    TrainConfig, TrainPrecision,
+    StopOn, TrainConfig, TrainPrecision,
 };
 
 use schemars::JsonSchema;

@@ -146,6 +146,7 @@ fn kind(key: &Key) -> String {
         KeyType::Texts => "list of strings".into(),
         KeyType::Columns => "list of names, or of numbers from 1".into(),
         KeyType::OneOf(_) => "one of the values below".into(),
+        KeyType::SomeOf(_) => "list of some of the values below".into(),
     }
 }
 

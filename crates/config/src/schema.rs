@@ -32,6 +32,8 @@ pub(super) enum KeyType {
     Columns,
     /// One of these strings.
     OneOf(&'static [&'static str]),
+    /// A list of some of these strings.
+    SomeOf(&'static [&'static str]),
 }
 
 /// A key.
@@ -160,9 +162,10 @@ fn remove_facts(schema: &mut Value) {
     }
 }
 
-/// The values of a key with a choice, each with its schema.
+/// The values of a key with a choice, or with a list of choices, each with its schema.
 pub(super) fn choices(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let choices = schema.get("oneOf").and_then(Value::as_array);
+    let choices = schema.get("oneOf").or_else(|| schema.get("items")?.get("oneOf"));
+    let choices = choices.and_then(Value::as_array);
     let choices = choices.into_iter().flatten();
     choices.filter_map(|choice| Some((choice.get("const")?.as_str()?, choice)))
 }
@@ -200,7 +203,9 @@ fn kind(schema: &'static Value) -> Option<KeyType> {
     let choices: Vec<&'static str> = choices(schema).map(|(value, _)| value).collect();
     if !choices.is_empty() {
         // Once for each of a few keys.
-        return Some(KeyType::OneOf(choices.leak()));
+        let choices = choices.leak();
+        let is_list = schema.get("items").is_some();
+        return Some(if is_list { KeyType::SomeOf(choices) } else { KeyType::OneOf(choices) });
     }
     match schema.get("type")?.as_str()? {
         "boolean" => Some(KeyType::Switch),

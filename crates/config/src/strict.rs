@@ -53,6 +53,11 @@ pub(super) fn check_key(key: &str, value: &Value) -> Result<()> {
             Ok(())
         }
         (KeyType::OneOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
+        (KeyType::SomeOf(allowed), Value::Array(texts)) => {
+            let mut texts = texts.iter();
+            let is_allowed = |value: &Value| value.as_str().is_some_and(|text| allowed.contains(&text));
+            texts.find(|value| !is_allowed(value)).map_or(Ok(()), |value| Err(wrong_type(key, kind, value)))
+        }
         (KeyType::Device, Value::String(text)) if text.parse::<TrainDevice>().is_ok() => Ok(()),
         _ => Err(wrong_type(key, kind, value)),
     }
@@ -78,6 +83,7 @@ fn expected(kind: KeyType) -> String {
         KeyType::Texts => "a list of strings".into(),
         KeyType::Columns => "a list of names, or of numbers from 1".into(),
         KeyType::OneOf(allowed) => format!("one of {}", listed(allowed.iter().copied())),
+        KeyType::SomeOf(allowed) => format!("a list of some of {}", listed(allowed.iter().copied())),
     }
 }
 
@@ -112,7 +118,10 @@ fn hint(key: &str, kind: KeyType, value: &Value) -> Option<String> {
             Some(format!("put it in quotes: `\"{value}\"`"))
         }
         (KeyType::Texts, Value::String(text)) => Some(format!("put it in brackets: `[\"{}\"]`", shown(text))),
-        (KeyType::OneOf(allowed), Value::String(text)) => {
+        (KeyType::SomeOf(allowed), Value::String(text)) if allowed.contains(&text.as_str()) => {
+            Some(format!("put it in brackets: `[\"{text}\"]`"))
+        }
+        (KeyType::OneOf(allowed) | KeyType::SomeOf(allowed), Value::String(text)) => {
             let other = usual::hint(key, &normalized(text)).map(str::to_owned);
             other.or_else(|| meant_value(allowed, text).map(did_you_mean))
         }

@@ -72,18 +72,36 @@ pub struct TrainConfig {
     /// The number of sample translations to show after a validation.
     #[schemars(extend("x-resume" = "free"))]
     pub samples: usize,
-    /// Which validation result makes a checkpoint the best one. Of two results with the same BLEU, such as 0
-    /// in the first updates, the one with the lower loss is better.
+    /// A program that scores the translations of the validation sentences, with its arguments. Three files are
+    /// added to them: the source sentences, the translations and the references, a line each. The program
+    /// writes one number, as the last line of its output; a higher one is better. It needs
+    /// `train.validate_sentences`.
+    #[schemars(extend("examples" = [["python3", "score.py"]]))]
+    #[schemars(extend(
+        "x-also" = "valid_script valid_script_path validation_script_path",
+        "x-resume" = "free",
+        "x-task" = "translate"
+    ))]
+    pub validation_script: Vec<String>,
+    /// Which validation result makes a checkpoint the best one. Of two equal results, such as a BLEU of 0 in
+    /// the first updates, the one with the lower loss is better.
     #[schemars(extend(
         "x-also" = "valid_metrics best_checkpoint_metric metric_for_best_model",
         "x-resume" = "free"
     ))]
     pub best_by: BestBy,
+    /// Further validation results, for each of which the best checkpoint is kept, too: that of `chrf` is
+    /// the checkpoint `best-chrf`.
+    #[schemars(extend("examples" = [["chrf", "loss"]], "x-resume" = "free"))]
+    pub keep_best_by: Vec<BestBy>,
     /// The number of validations in a row without a better result, by `train.best_by`, after which training
-    /// stops early; 0 for never. A lower loss counts as better if BLEU is the same.
+    /// stops early; 0 for never. A lower loss counts as better if the result is the same.
     #[schemars(extend("examples" = [5]))]
     #[schemars(extend("x-also" = "early_stopping early_stopping_patience", "x-resume" = "free"))]
     pub patience: u64,
+    /// Which results must have stopped improving for training to stop early, if there are several.
+    #[schemars(extend("x-also" = "early_stopping_on", "x-resume" = "free"))]
+    pub stop_on: StopOn,
     /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
     #[schemars(extend("x-also" = "save_freq save_interval_updates save_steps", "x-resume" = "free"))]
     pub save_every: u64,
@@ -131,6 +149,11 @@ pub enum TrainPrecision {
 }
 
 impl TrainConfig {
+    /// Returns the criteria of the best checkpoints: `best_by`, then `keep_best_by`.
+    pub fn criteria(&self) -> impl Iterator<Item = BestBy> {
+        std::iter::once(self.best_by).chain(self.keep_best_by.iter().copied())
+    }
+
     /// Returns the number type of matrix products: that of `precision` on this CPU, and `f32` on GPUs.
     pub fn products(&self) -> Float {
         match (self.device, self.precision) {
@@ -142,13 +165,61 @@ impl TrainConfig {
 }
 
 /// Criterion of the best checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BestBy {
-    /// The lowest validation loss.
+    /// The lowest validation loss, with label smoothing.
     Loss,
-    /// The highest validation BLEU; the lower loss if BLEU is the same. It needs `train.validate_sentences`.
+    /// The lowest validation perplexity, without label smoothing.
+    Perplexity,
+    /// The highest share of target tokens predicted correctly.
+    Accuracy,
+    /// The highest validation BLEU. It needs `train.validate_sentences`.
     Bleu,
+    /// The highest validation chrF. It needs `train.validate_sentences`.
+    Chrf,
+    /// The highest number of `train.validation_script`.
+    Script,
+}
+
+impl BestBy {
+    /// Every criterion.
+    pub const ALL: [Self; 6] =
+        [Self::Loss, Self::Perplexity, Self::Accuracy, Self::Bleu, Self::Chrf, Self::Script];
+
+    /// Returns the name, as it is written in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Perplexity => "perplexity",
+            Self::Accuracy => "accuracy",
+            Self::Bleu => "bleu",
+            Self::Chrf => "chrf",
+            Self::Script => "script",
+        }
+    }
+
+    /// Whether a lower value is better.
+    pub fn prefers_lower(self) -> bool {
+        matches!(self, Self::Loss | Self::Perplexity)
+    }
+
+    /// Whether it is measured on translations of validation sentences.
+    pub fn is_of_translations(self) -> bool {
+        matches!(self, Self::Bleu | Self::Chrf | Self::Script)
+    }
+}
+
+/// Whose `train.patience` ends training, of several criteria of the best checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopOn {
+    /// That of `train.best_by`.
+    First,
+    /// That of `train.best_by` or of any in `train.keep_best_by`.
+    Any,
+    /// That of `train.best_by` and of all in `train.keep_best_by`.
+    All,
 }
 
 impl Default for TrainConfig {
@@ -167,8 +238,11 @@ impl Default for TrainConfig {
             validate_every: 500,
             validate_sentences: 200,
             samples: 3,
+            validation_script: Vec::new(),
             best_by: BestBy::Loss,
+            keep_best_by: Vec::new(),
             patience: 0,
+            stop_on: StopOn::First,
             save_every: 500,
             keep_last: 3,
             average_last: 0,

@@ -3,6 +3,7 @@
 //! [`train`] prepares the run (it reads corpora, and learns tokenizers or loads those of a stored run), then
 //! runs updates, validates, saves checkpoints and reports to an [`Observer`].
 
+mod best;
 mod corpora;
 pub mod device;
 mod directory;
@@ -28,11 +29,13 @@ mod trainer;
 mod update;
 mod update_totals;
 mod validate;
+mod validation_script;
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+pub use best::BestReport;
 pub use corpora::{InMemoryCorpora, validation_corpus};
 pub use device::on_device;
 pub use learner::Learner;
@@ -105,17 +108,6 @@ pub struct ExchangeReport {
     pub seconds: f64,
     /// The number of bytes that this process sent.
     pub bytes_sent: u64,
-}
-
-/// The best validation of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BestReport {
-    /// The update after which the validation ran.
-    pub step: u64,
-    /// The label-smoothed loss per token.
-    pub loss: f64,
-    /// BLEU, if sentences were translated.
-    pub bleu: Option<f64>,
 }
 
 /// The reason why a run stopped.

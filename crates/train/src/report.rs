@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use attentive_checkpoint::MatmulBackend;
+use attentive_config::BestBy;
 use attentive_data::Progress;
 use attentive_metrics::{Score, perplexity};
 use serde::{Serialize, Serializer};
@@ -194,6 +195,12 @@ pub struct ValidationReport {
     /// BLEU of the first `validate_sentences` sentences, decoded with greedy search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bleu: Option<Score>,
+    /// chrF of these sentences, if it is a criterion of the best checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chrf: Option<Score>,
+    /// The number of `train.validation_script` for these sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<f64>,
     /// The share of these sentences translated exactly like the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_match: Option<f64>,
@@ -201,6 +208,9 @@ pub struct ValidationReport {
     pub samples: Vec<SampleTranslation>,
     /// True if this is the best validation so far, by `train.best_by`.
     pub best: bool,
+    /// The criteria in `train.keep_best_by` by which it is the best so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub best_by: Vec<BestBy>,
     /// The duration of the validation, in seconds.
     pub seconds: f64,
 }

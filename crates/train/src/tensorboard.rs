@@ -76,8 +76,10 @@ impl EventFile {
             ("validation/perplexity", report.perplexity),
             ("validation/accuracy", report.accuracy),
         ];
-        let bleu = report.bleu.as_ref().map(|score| score.value);
-        values.extend(bleu.map(|bleu| ("validation/bleu", bleu)));
+        for (name, score) in [("validation/bleu", &report.bleu), ("validation/chrf", &report.chrf)] {
+            values.extend(score.iter().map(|score| (name, score.value)));
+        }
+        values.extend(report.script.map(|score| ("validation/script", score)));
         values.extend(report.exact_match.map(|share| ("validation/exact_match", share)));
         self.write(report.step, &What::Scalars(&values))
     }

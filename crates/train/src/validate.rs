@@ -4,18 +4,19 @@ use std::time::Instant;
 
 use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::Result;
-use attentive_config::Config;
+use attentive_config::{BestBy, Config};
 use attentive_decode::{SearchOptions, Strategy};
 use attentive_device::current;
-use attentive_metrics::{Bleu, exact_match, perplexity};
+use attentive_metrics::{Bleu, Chrf, exact_match, perplexity};
 use attentive_model::model::Model;
 use attentive_pipeline::{Pipeline, TranslateOptions};
-use attentive_processes::Processes;
 use attentive_tape::LossSums;
 use attentive_text::Tokenizers;
 
 use super::exchange;
+use super::prepare::PreparedRun;
 use super::report::{SampleTranslation, ValidationReport};
+use super::validation_script;
 
 /// The validation data.
 #[derive(Debug)]
@@ -43,16 +44,10 @@ impl ValidationSet {
         numbers.sum::<usize>() * size_of::<TokenId>()
     }
 
-    /// Measures `model` after update `step`. Each of the processes, which all have this
-    /// model, measures a part; all get the same results as a single process would.
-    pub(super) fn measure(
-        &self,
-        model: Model,
-        config: &Config,
-        tokenizers: &Tokenizers,
-        step: u64,
-        processes: &Processes,
-    ) -> Result<ValidationReport> {
+    /// Measures `model` after update `step` of `run`. Each of the processes, which all have this model,
+    /// measures a part; all get the same results as a single process would.
+    pub(super) fn measure(&self, model: Model, run: &PreparedRun, step: u64) -> Result<ValidationReport> {
+        let PreparedRun { config, processes, .. } = run;
         let start = Instant::now();
         let share = processes.share(self.batches.len());
         let sums = model.sums_of_each(&self.batches[share], config.train.label_smoothing);
@@ -65,17 +60,30 @@ impl ValidationSet {
             perplexity: perplexity(nll, n_tokens as u64),
             accuracy: per_token(n_correct as f64),
             bleu: None,
+            chrf: None,
+            script: None,
             exact_match: None,
             samples: Vec::new(),
             best: false,
+            best_by: Vec::new(),
             seconds: 0.0,
         };
         if !self.src.is_empty() {
             let share = &self.src[processes.share(self.src.len())];
-            let translations = translate(share, model, config, tokenizers);
+            let translations = translate(share, model, config, &run.material.tokenizers);
             let doing = "validation sentences were translated";
             let translations = processes.gather_lines(doing, translations)?;
-            report.bleu = Some(Bleu::default().corpus(&translations, std::slice::from_ref(&self.tgt)));
+            let references = std::slice::from_ref(&self.tgt);
+            report.bleu = Some(Bleu::default().corpus(&translations, references));
+            let train = &config.train;
+            let asks_chrf = train.criteria().any(|criterion| criterion == BestBy::Chrf);
+            report.chrf = asks_chrf.then(|| Chrf::default().corpus(&translations, references));
+            let command = &train.validation_script;
+            if !command.is_empty() {
+                let texts: [&[String]; 3] = [&self.src, &translations, &self.tgt];
+                let score = || validation_script::run(command, &run.dir, texts);
+                report.script = Some(processes.value_of_first("translations were scored", score)?);
+            }
             report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());
             report.samples = self.samples(&translations, config.train.samples);
         }

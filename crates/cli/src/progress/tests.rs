@@ -118,11 +118,14 @@ fn validations_show_scores_and_samples() {
         bleu: None,
         exact_match: Some(0.25),
         samples: vec![sample],
+        chrf: None,
+        script: Some(0.5),
         best: true,
+        best_by: vec![BestBy::Script],
         seconds: 1.0,
     }));
     let lines = out.lines();
-    let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  exact 25.0 %  (best so far)";
+    let expected = "validation after update 500: loss 2.000  perplexity 3.00  accuracy 71.2 %  script 0.5000  exact 25.0 %  (best so far, best script so far)";
     assert_eq!(lines[0], expected);
     assert_eq!(lines[1..], ["✗ a cat", "  → ein Hund", "  = eine Katze"]);
 }

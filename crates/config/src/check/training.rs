@@ -2,7 +2,7 @@
 
 use attentive_base::error::Result;
 
-use super::{refuse, refuse_with, require};
+use super::{refuse_with, require};
 use crate::{
     BestBy, Config, OptimizerConfig, OptimizerKind, ScheduleKind, Task, TrainConfig, TrainPrecision,
 };
@@ -85,18 +85,35 @@ pub(super) fn validation(config: &Config) -> Result<()> {
             hint(),
         );
     }
-    if train.best_by == BestBy::Bleu {
-        let (key, expected) = ("train.best_by", |why: &str| format!("`loss`, {why}"));
-        if config.model.family.task() != Task::Translate {
-            return refuse(key, expected("since this family does not translate"), "`bleu`");
+    for (place, criterion) in train.criteria().enumerate() {
+        let (key, other) = match place {
+            0 => ("train.best_by", "`loss`"),
+            _ => ("train.keep_best_by", "no such criterion"),
+        };
+        let name = format!("`{}`", criterion.name());
+        let refused = |why: &str, hint| refuse_with(key, format!("{other}, {why}"), &name, hint);
+        if train.criteria().take(place).any(|earlier| earlier == criterion) {
+            return refused("since it is named already", None);
         }
-        if !validates {
-            return refuse_with(key, expected(missing), "`bleu`", hint());
+        if criterion.is_of_translations() && config.model.family.task() != Task::Translate {
+            return refused("since this family does not translate", None);
         }
-        if train.validate_sentences == 0 {
+        if !validates && (place > 0 || criterion != BestBy::Loss) {
+            return refused(missing, hint());
+        }
+        if criterion.is_of_translations() && train.validate_sentences == 0 {
             let hint = Some("set `train.validate_sentences`".into());
-            return refuse_with(key, expected("since no validation sentence is translated"), "`bleu`", hint);
+            return refused("since no validation sentence is translated", hint);
+        }
+        if criterion == BestBy::Script && train.validation_script.is_empty() {
+            return refused("since there is no `train.validation_script`", None);
         }
     }
-    Ok(())
+    let script = &train.validation_script;
+    let missing = match () {
+        () if !validates => missing,
+        () if train.validate_sentences == 0 => "since no validation sentence is translated",
+        () => return Ok(()),
+    };
+    require(script.is_empty(), "train.validation_script", format!("none, {missing}"), format!("{script:?}"))
 }

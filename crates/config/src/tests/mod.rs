@@ -58,7 +58,11 @@ fn the_schema_knows_keys_and_kinds() {
         ("model.suppress_tokens", KeyType::Texts),
         ("train.optimizer.beta1", KeyType::Number),
         ("model.scale_embeddings", KeyType::Switch),
-        ("train.best_by", KeyType::OneOf(&["loss", "bleu"])),
+        ("train.best_by", KeyType::OneOf(&["loss", "perplexity", "accuracy", "bleu", "chrf", "script"])),
+        (
+            "train.keep_best_by",
+            KeyType::SomeOf(&["loss", "perplexity", "accuracy", "bleu", "chrf", "script"]),
+        ),
         ("train.device", KeyType::Device),
     ];
     for (key, kind) in kinds {

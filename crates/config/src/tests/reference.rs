@@ -68,6 +68,7 @@ fn every_example_has_the_type_and_the_range_of_its_key() {
                 KeyType::Text => value.is_string(),
                 KeyType::Device => value.as_str().is_some_and(|text| text.parse::<TrainDevice>().is_ok()),
                 KeyType::Texts | KeyType::Columns => value.is_array(),
+                KeyType::SomeOf(_) => value.is_array(),
                 KeyType::OneOf(values) => value.as_str().is_some_and(|value| values.contains(&value)),
             };
             assert!(fits, "{} = {value}", key.path);

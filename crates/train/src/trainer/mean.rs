@@ -35,8 +35,7 @@ impl Trainer<'_> {
                 let shapes = checkpoint::shapes(&architecture);
                 let weights = parameters_of_first(&processes, weights, shapes);
                 let model = checkpoint::build(&architecture, weights);
-                let tokenizers = &setup.material.tokenizers;
-                validation.measure(model, &setup.config, tokenizers, self.step, &processes)
+                validation.measure(model, setup, self.step)
             })
             .transpose()?;
         let is_finite = |report: &ValidationReport| report.loss.is_finite();

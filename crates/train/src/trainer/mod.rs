@@ -5,23 +5,25 @@ mod run_files;
 mod updates;
 mod validation;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use attentive_base::error::{Error, NotFinite, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::weights::NamedTensor;
-use attentive_checkpoint::{RecordedScore, Run, Snapshot, TrainingState};
+use attentive_checkpoint::{Choice, RecordedScore, Run, Snapshot, TrainingState};
 use serde::{Deserialize, Serialize};
 
 use self::run_files::RunFiles;
 pub(super) use self::updates::MAX_STARTED_UPDATES;
 use self::updates::StartedUpdate;
+use super::best::Standings;
 use super::prepare::PreparedRun;
 use super::report::{Event, Observer};
 use super::update::{damaged, not_finite};
 use super::update_totals::UpdateTotals;
-use super::{BestReport, ExchangeReport, Plateau, Schedule, StopReason, Summary};
+use super::{ExchangeReport, Plateau, Schedule, StopReason, Summary};
 
 /// Updates between comparisons of the weights of all processes.
 const COMPARE_EVERY: u64 = 100;
@@ -56,8 +58,8 @@ enum Reason {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Progress {
     plateau: Plateau,
-    best: Option<BestReport>,
-    validations_without_better: u64,
+    #[serde(flatten)]
+    standings: Standings,
     /// The updates since the last log entry.
     unlogged: UpdateTotals,
 }
@@ -112,8 +114,12 @@ impl<'a> Trainer<'a> {
         }
         self.progress = state.progress;
         self.step = state.step;
-        let best = self.progress.best.map(|best| best.step);
-        let mended = run.map_or(Ok(Vec::new()), |run| run.mend(best, step));
+        let Standings { first, others } = &mut self.progress.standings;
+        others.retain(|by, _| self.setup.config.train.keep_best_by.contains(by));
+        let first = first.best.map(|best| (Choice::Best, best.step));
+        let others = others.iter().filter_map(|(by, one)| Some((Choice::BestBy(*by), one.best?.step)));
+        let best: BTreeMap<Choice, u64> = first.into_iter().chain(others).collect();
+        let mended = run.map_or(Ok(Vec::new()), |run| run.mend(&best, step));
         for warning in processes.agree(doing, mended)? {
             self.observer.on(&Event::Warning(&warning));
         }
@@ -134,7 +140,7 @@ impl<'a> Trainer<'a> {
             self.compare_if_due()?;
             self.record_if_due()?;
             let better = self.validate_if_due()?;
-            self.save_if_due(epoch, better)?;
+            self.save_if_due(epoch, &better)?;
             if let Some(signal) = self.interrupted_by() {
                 return Err(self.interrupted(signal)?);
             }
@@ -145,7 +151,7 @@ impl<'a> Trainer<'a> {
         Ok(Summary {
             step: self.step,
             epoch: self.setup.material.feed.position().epoch,
-            best: self.progress.best,
+            best: self.progress.standings.first.best,
             stopped,
             resumed_at: self.setup.resume_at,
             seconds: start.elapsed().as_secs_f64(),
@@ -171,8 +177,8 @@ impl<'a> Trainer<'a> {
             return Ok(());
         }
         let validates = self.setup.config.train.validate_every > 0;
-        let better = validates && self.validate(true)?;
-        self.save(Reason::Stop, better)
+        let better = if validates { self.validate(true)? } else { Vec::new() };
+        self.save(Reason::Stop, &better)
     }
 
     fn finished(&self) -> Option<StopReason> {
@@ -182,7 +188,7 @@ impl<'a> Trainer<'a> {
             Some(StopReason::MaxSteps)
         } else if train.max_epochs > 0 && epochs >= train.max_epochs {
             Some(StopReason::MaxEpochs)
-        } else if train.patience > 0 && self.progress.validations_without_better >= train.patience {
+        } else if self.progress.standings.are_exhausted(train) {
             Some(StopReason::Patience)
         } else {
             None
@@ -232,7 +238,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    fn save_if_due(&mut self, epoch: u64, better: bool) -> Result<()> {
+    fn save_if_due(&mut self, epoch: u64, better: &[Choice]) -> Result<()> {
         let due = match self.setup.config.train.save_every {
             0 => self.setup.material.feed.position().epoch > epoch,
             every => self.step.is_multiple_of(every),
@@ -240,18 +246,18 @@ impl<'a> Trainer<'a> {
         // A validation after the last update happens regardless of `validate_every`.
         let every = self.setup.config.train.validate_every;
         let reason = if due || self.step.is_multiple_of(every) { Reason::Regular } else { Reason::Stop };
-        if due || better { self.save(reason, better) } else { Ok(()) }
+        if due || !better.is_empty() { self.save(reason, better) } else { Ok(()) }
     }
 
     /// Saves a checkpoint of the latest update, where training stops, unless already saved.
     fn save_unsaved(&mut self) -> Result<()> {
         match self.last_saved {
             Some((step, _)) if step == self.step => Ok(()),
-            _ => self.save(Reason::Stop, false),
+            _ => self.save(Reason::Stop, &[]),
         }
     }
 
-    fn save(&mut self, reason: Reason, best: bool) -> Result<()> {
+    fn save(&mut self, reason: Reason, better: &[Choice]) -> Result<()> {
         self.record()?;
         self.compare()?;
         let processes = self.setup.processes.clone();
@@ -262,7 +268,7 @@ impl<'a> Trainer<'a> {
         self.setup.learner.settle();
         let optimizer = self.setup.learner.state();
         let saved = self.files.as_ref();
-        let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, best));
+        let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, better));
         processes.agree("a checkpoint was saved", saved)?;
         let path = Run::new(&self.setup.dir).folder(self.step);
         self.observer.on(&Event::Saved { path: &path, step: self.step });
@@ -276,7 +282,7 @@ impl<'a> Trainer<'a> {
         files: &RunFiles,
         optimizer: &[NamedTensor<'_>],
         reason: Reason,
-        best: bool,
+        better: &[Choice],
     ) -> Result<()> {
         let setup = &self.setup;
         let model = setup.learner.model();
@@ -300,7 +306,7 @@ impl<'a> Trainer<'a> {
         // The checkpoint relies on the log lines up to its update.
         files.sync()?;
         let keep_last = setup.config.train.keep_last;
-        files.run.save(&snapshot, best, keep_last).map(drop)
+        files.run.save(&snapshot, better, keep_last).map(drop)
     }
 
     fn interrupted(&mut self, signal: i32) -> Result<Error> {

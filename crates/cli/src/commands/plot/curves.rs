@@ -86,6 +86,8 @@ fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
                 Metric::Bleu | Metric::ExactMatch => {
                     "it is logged at each validation if `train.validate_sentences` is above 0"
                 }
+                Metric::Chrf => "it is logged if `train.best_by` or `train.keep_best_by` names it",
+                Metric::Script => "it is logged if there is a `train.validation_script`",
                 _ => "`attentive plot curves --help` lists what runs log",
             };
             let problem = match runs {
@@ -148,6 +150,8 @@ fn axis(metric: Metric) -> Axis {
         Metric::Perplexity => Axis::logarithmic("perplexity"),
         Metric::Accuracy => Axis::linear("share of tokens"),
         Metric::Bleu => Axis::linear("BLEU"),
+        Metric::Chrf => Axis::linear("chrF"),
+        Metric::Script => Axis::linear("score"),
         Metric::ExactMatch => Axis::linear("share of sentences"),
         Metric::LearningRate => Axis::linear("learning rate"),
         Metric::GradientNorm | Metric::GradientNorms => Axis::logarithmic("norm"),
@@ -163,6 +167,8 @@ fn title(metric: Metric) -> &'static str {
         Metric::Perplexity => "Perplexity",
         Metric::Accuracy => "Token accuracy",
         Metric::Bleu => "BLEU of the validation sentences",
+        Metric::Chrf => "chrF of the validation sentences",
+        Metric::Script => "Score of the validation script",
         Metric::ExactMatch => "Sentences translated exactly",
         Metric::LearningRate => "Learning rate",
         Metric::GradientNorm => "Gradient norm before clipping",

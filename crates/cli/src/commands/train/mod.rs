@@ -131,8 +131,10 @@ fn sentence(summary: &Summary) -> String {
         StopReason::Patience => " (stopped early: no improvement in `train.patience` validations)",
     };
     let best = best.as_ref().map_or(String::new(), |best| {
-        let bleu = best.bleu.map_or(String::new(), |bleu| format!(", BLEU {bleu:.2}"));
-        format!("; best validation at update {}: loss {:.3}{bleu}", number(best.step), best.loss)
+        let scores = [("BLEU", best.bleu), ("chrF", best.chrf), ("script", best.script)];
+        let scores = scores.into_iter().filter_map(|(name, score)| Some(format!(", {name} {:.2}", score?)));
+        let scores: String = scores.collect();
+        format!("; best validation at update {}: loss {:.3}{scores}", number(best.step), best.loss)
     });
     let exchange = exchange.map_or(String::new(), |exchange| {
         format!(", of which process 0 of {} spent {:.1} s in exchanges", exchange.processes, exchange.seconds)
