@@ -81,6 +81,39 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
     assert!(stderr.contains("weights, gradients, optimizer and data"), "{stderr}");
 }
 
+#[test]
+fn batches_of_no_given_size_are_as_large_as_fits() {
+    let folder = prepared();
+    let fit = "--set train.batch_tokens=0 --set train.max_steps=4";
+    let batch_tokens = |out: &str| -> usize {
+        let text = fs::read_to_string(folder.path(out).join("config.toml")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("batch_tokens = "));
+        line.unwrap().parse().unwrap()
+    };
+    let outcome = train(&folder, "fits", &format!("{fit} --set train.max_memory_mb=150"));
+    let found = batch_tokens("fits");
+    assert!(outcome.stderr.contains(&format!("`train.batch_tokens` is {found}")), "{outcome:?}");
+    // One token more is refused, if the free RAM does not change.
+    let given = |tokens: usize, megabytes: usize| {
+        let options = format!("--set train.max_memory_mb={megabytes} --set train.batch_tokens={tokens}");
+        folder.run(&format!("train c.toml --output given {LARGE} {options} --set train.max_steps=4 --force"))
+    };
+    let outcome = given(found + found / 10, 150);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("expected at most "), "{outcome:?}");
+    // The whole corpus is one batch, if it fits, and the number stays when the run goes on.
+    train(&folder, "whole", &format!("{fit} --set train.max_memory_mb=100000"));
+    let whole = batch_tokens("whole");
+    assert!(whole > found, "{whole} {found}");
+    for part in ["--set train.max_steps=2 --set train.max_memory_mb=150", "--resume"] {
+        train(&folder, "parts", &format!("{fit} {part}"));
+    }
+    let outcome = given(batch_tokens("parts"), 100_000);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let weights = |out: &str| fs::read(folder.path(out).join("model.safetensors")).unwrap();
+    assert!(weights("parts") == weights("given"));
+}
+
 /// The predicted peak in megabytes.
 fn predicted(stderr: &str) -> f64 {
     let words: Vec<&str> = stderr.split_whitespace().collect();

@@ -9,6 +9,7 @@ pub mod device;
 mod directory;
 mod duplicates;
 mod exchange;
+mod fitting_batch;
 mod frozen;
 mod gradient_groups;
 mod lazy_table;

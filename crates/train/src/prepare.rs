@@ -19,6 +19,7 @@ use super::corpora::InMemoryCorpora;
 use super::directory::{self, DirectoryContents};
 use super::duplicates;
 use super::exchange::parameters_of_first;
+use super::fitting_batch;
 use super::frozen::Frozen;
 use super::material::{Material, RunContext, material, preparing};
 use super::memory::Subject;
@@ -129,13 +130,14 @@ pub(super) fn prepare(
     let opened = processes.is_first().then(|| open(config, options, observer)).transpose();
     let opened = processes.agree("the run directory was opened", opened)?;
     let context = opened.as_ref().map(|opened| opened.context(dir)).unwrap_or_default();
-    let material =
+    let mut material =
         preparing(&options.interrupt, || material(config, context, in_memory, processes, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
-    let memory = check_memory(config, &architecture, &frozen, &material, processes);
-    let memory = processes.agree("memory was predicted", memory)?;
+    let memory = check_memory(config, &architecture, &frozen, &mut material, processes, observer);
+    let (memory, batch_tokens) = processes.agree("memory was predicted", memory)?;
+    let config = &with_batches(config, batch_tokens);
     let resume_at = opened.as_ref().and_then(Opened::resume_at);
     let resume_at = processes.value_of_first("the checkpoint was read", || Ok(resume_at))?;
     let weights =
@@ -338,14 +340,16 @@ fn no_checkpoint(dir: &Path) -> Error {
     }
 }
 
-/// Predicts the memory use of training, and refuses a run that does not fit.
+/// Predicts the memory use of training, and refuses a run that does not fit. Returns the size of batches, too,
+/// which is found if the configuration leaves it open.
 pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,
     frozen: &Frozen,
-    material: &Material,
+    material: &mut Material,
     processes: &Processes,
-) -> Result<MemoryEstimate> {
+    observer: &mut dyn Observer,
+) -> Result<(MemoryEstimate, usize)> {
     let subject = Subject {
         config,
         architecture,
@@ -356,14 +360,21 @@ pub(super) fn check_memory(
         processes: processes.count(),
         gpu: current().hardware().map(|hardware| hardware.memory),
     };
+    let batch_tokens = fitting_batch::find(&subject, material, processes, observer)?;
     let feed = &material.feed;
     let memory = MemoryEstimate::predict(&subject, &feed.sizes());
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
         let with_budget = |tokens| MemoryEstimate::predict(&subject, &feed.sizes_within(tokens));
-        let least = feed.least_batch_tokens();
-        memory.check(config.train.batch_tokens, limit, least, with_budget)?;
+        memory.check(batch_tokens, limit, feed.least_batch_tokens(), with_budget)?;
     }
-    Ok(memory)
+    Ok((memory, batch_tokens))
+}
+
+/// `config` with batches of this size.
+pub(super) fn with_batches(config: &Config, batch_tokens: usize) -> Config {
+    let mut config = config.clone();
+    config.train.batch_tokens = batch_tokens;
+    config
 }
 
 /// The model before its first update.

@@ -14,7 +14,7 @@ use attentive_tape::{OpTimings, profiled};
 use super::corpora::InMemoryCorpora;
 use super::frozen::Frozen;
 use super::material::{RunContext, material, preparing};
-use super::prepare::{check_memory, first_weights, fresh_model, keep_start_at_zero};
+use super::prepare::{check_memory, first_weights, fresh_model, keep_start_at_zero, with_batches};
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, StepReport};
 use super::update_totals::UpdateTotals;
@@ -78,11 +78,13 @@ fn profile_here(
     let from = config.model.from.as_deref();
     let pretrained = from.map(|from| PretrainedModel::open(from, config)).transpose()?;
     let context = RunContext { run: None, pretrained: pretrained.as_ref() };
-    let material =
+    let mut material =
         preparing(interrupt, || material(config, context, InMemoryCorpora::default(), &alone, observer))?;
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
-    let memory = check_memory(config, &architecture, &frozen, &material, &alone)?;
+    let (memory, batch_tokens) =
+        check_memory(config, &architecture, &frozen, &mut material, &alone, observer)?;
+    let config = &with_batches(config, batch_tokens);
     let model = match &pretrained {
         None => fresh_model(config, &architecture),
         Some(pretrained) => {

@@ -81,7 +81,8 @@ fn stream(config: &Config) -> Result<()> {
 /// Refuses batches that hold no window of a stream.
 pub(super) fn windows(config: &Config) -> Result<()> {
     let window = config.model.max_len;
-    let holds = config.data.units == Units::Lines || config.train.batch_tokens >= window;
+    let holds =
+        config.data.units == Units::Lines || matches!(config.train.batch_tokens, n if n == 0 || n >= window);
     require(
         holds,
         "train.batch_tokens",

@@ -213,6 +213,14 @@ impl Batcher {
         self.sizes_of(&self.order_of(window, budget, self.position))
     }
 
+    /// Moves to the first batch of epoch 0, with batches within `budget`; see [`Batcher::new`].
+    pub(crate) fn limit(&mut self, budget: Budget) -> Result<()> {
+        budget.check(self.examples.least_batch_tokens())?;
+        self.budget = budget;
+        self.lay_out(Position::default())?;
+        self.skip_empty_windows()
+    }
+
     /// Returns the smallest `batch_tokens` with which every example fits into a batch.
     pub fn least_batch_tokens(&self) -> usize {
         self.examples.least_batch_tokens().unwrap_or(0)

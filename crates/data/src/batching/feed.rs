@@ -98,6 +98,21 @@ impl Feed {
         }
     }
 
+    /// Moves to the first batch of epoch 0, with batches of at most `batch_tokens`, with which every example must
+    /// fit into a batch.
+    ///
+    /// # Errors
+    /// See [`Batcher::next_batch`].
+    pub fn limit(&mut self, batch_tokens: usize) -> Result<()> {
+        match self {
+            Self::Lines(lines) => lines.limit(Budget::new(batch_tokens)),
+            Self::Stream(stream) => {
+                stream.limit(batch_tokens);
+                Ok(())
+            }
+        }
+    }
+
     /// Returns the smallest `batch_tokens` with which every example fits into a batch.
     pub fn least_batch_tokens(&self) -> usize {
         match self {

@@ -90,6 +90,12 @@ impl Stream {
         }]
     }
 
+    /// Moves to the first batch of epoch 0, with batches of at most `batch_tokens`.
+    pub(crate) fn limit(&mut self, batch_tokens: usize) {
+        self.rows = (batch_tokens / self.window).max(1);
+        self.plan(0);
+    }
+
     /// Returns the length of a window; see [`crate::Batcher::least_batch_tokens`].
     pub fn least_batch_tokens(&self) -> usize {
         self.window

@@ -13,7 +13,7 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{ParentModel, Provenance};
-use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
+use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind, TrainConfig};
 use attentive_data::{
     self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Example, Examples, Feed, LabelOrigin,
     LineEncoder, Masking, Stream, TokenCounts,
@@ -285,11 +285,11 @@ fn feed(
     labels: LabelOrigin<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(Feed, usize)> {
-    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    let window = config.model.max_len;
     if let Some(text) = train.stream() {
         let ids = tokenizers.tgt().encode(text)?;
         report(TRAINING, stream_stats(&ids, tokenizers), config, tokenizers, observer);
-        let stream = Stream::new(ids, window, tokens / window, config.seed)?;
+        let stream = Stream::new(ids, window, batch_tokens(config) / window, config.seed)?;
         let n_windows = stream.n_windows();
         return Ok((Feed::Stream(stream), n_windows));
     }
@@ -314,6 +314,16 @@ fn weights(config: &Config) -> Result<Vec<f64>> {
     Ok(parts.into_iter().map(|(_, weight)| weight).collect())
 }
 
+/// The size of batches, which may be as large as the corpus until [`super::fitting_batch::find`] has found the
+/// size that fits into the RAM.
+fn batch_tokens(config: &Config) -> usize {
+    const UNLIMITED: usize = 1 << 40;
+    match config.train.batch_tokens {
+        0 => UNLIMITED,
+        tokens => tokens,
+    }
+}
+
 /// Batches of these examples.
 fn batches(
     config: &Config,
@@ -321,7 +331,7 @@ fn batches(
     examples: impl Into<Examples>,
     parts: CorpusParts,
 ) -> Result<Feed> {
-    let budget = Budget::new(config.train.batch_tokens);
+    let budget = Budget::new(batch_tokens(config));
     let (seed, special) = (config.seed, tokenizers.sides());
     let masking = Masking::new(tokenizers.tgt(), seed);
     let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
@@ -355,7 +365,12 @@ fn validation_set(
     observer: &mut dyn Observer,
 ) -> Result<ValidationSet> {
     let task = config.model.family.task();
-    let (window, tokens) = (config.model.max_len, config.train.batch_tokens);
+    let window = config.model.max_len;
+    // Validation needs no large batches, and is the same in all.
+    let tokens = match config.train.batch_tokens {
+        0 => TrainConfig::default().batch_tokens.max(window),
+        tokens => tokens,
+    };
     if let Some(text) = valid.stream() {
         let ids = tokenizers.tgt().encode(text)?;
         let stats = stream_stats(&ids, tokenizers);

@@ -18,7 +18,7 @@ use super::frozen::Frozen;
 use super::optimizer::slots;
 use super::partial_sums::{max_at_once, max_copies};
 
-const MB: f64 = 1e6;
+pub(super) const MB: f64 = 1e6;
 const FLOAT: f64 = 4.0;
 
 /// RAM used without a model: code, libraries and tokenizer.
@@ -164,7 +164,31 @@ impl MemoryEstimate {
         if self.peak() <= limit {
             return Ok(());
         }
-        let place = format!("the {:.0} MB that training may use", limit / MB);
+        let fits = Self::largest(limit, least, budget, with_budget)?;
+        Err(Error::Config {
+            key: "train.batch_tokens".into(),
+            expected: format!("at most {fits}, which fits into {}", place(limit)),
+            found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
+            hint: Some(
+                "lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of \
+                        updates; `train.max_memory_mb` changes the limit"
+                    .into(),
+            ),
+        })
+    }
+
+    /// Returns the largest token budget up to `most` that fits into `limit` bytes, and is at least `least`.
+    /// `with_budget` predicts the memory.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if none fits.
+    pub(super) fn largest(
+        limit: f64,
+        least: usize,
+        most: usize,
+        with_budget: impl Fn(usize) -> Self,
+    ) -> Result<usize> {
+        let place = place(limit);
         let smallest = with_budget(least);
         if smallest.fixed() > limit {
             return Err(Error::Config {
@@ -196,23 +220,26 @@ impl MemoryEstimate {
                 ),
             });
         }
+        // Predictions for much more than what fits would take long.
+        let (mut fits, mut large) = (least, least.saturating_mul(2));
+        while with_budget(large).peak() <= limit {
+            if large >= most {
+                return Ok(most);
+            }
+            (fits, large) = (large, large.saturating_mul(2));
+        }
         // Invariant: `fits` fits, `large` does not.
-        let (mut fits, mut large) = (least, budget);
         while large - fits > 1 {
             let middle = fits + (large - fits) / 2;
             if with_budget(middle).peak() <= limit { fits = middle } else { large = middle }
         }
-        Err(Error::Config {
-            key: "train.batch_tokens".into(),
-            expected: format!("at most {fits}, which fits into {place}"),
-            found: format!("{budget}, which needs about {:.0} MB", self.peak() / MB),
-            hint: Some(
-                "lower it and raise `train.micro_batches_per_update` by the same factor to keep the size of \
-                        updates; `train.max_memory_mb` changes the limit"
-                    .into(),
-            ),
-        })
+        Ok(fits.min(most))
     }
+}
+
+/// The memory of which `limit` is the size.
+fn place(limit: f64) -> String {
+    format!("the {:.0} MB that training may use", limit / MB)
 }
 
 /// The width of the widest hidden layer: of a feed-forward network, or of the gates of a recurrent layer.
