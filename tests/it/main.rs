@@ -59,6 +59,7 @@ mod cli_trace;
 mod cli_training;
 #[cfg(unix)]
 mod cli_validation;
+mod cli_weights;
 #[cfg(feature = "server")]
 mod docs_commands;
 #[cfg(feature = "server")]

@@ -40,6 +40,7 @@ fn batch() -> Batch {
         inputs: Body::EncoderDecoder(src.into(), tgt_in),
         tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
         lines: vec![1, 2, 3],
+        weights: Vec::new(),
     }
 }
 

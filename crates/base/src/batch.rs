@@ -109,12 +109,14 @@ pub struct Batch {
     pub tgt_out: Padded,
     /// Corpus line of each row, starting at 1; empty for windows of a stream.
     pub lines: Vec<usize>,
+    /// The factor of the loss of each row; empty if all are 1.
+    pub weights: Vec<f32>,
 }
 
 impl Batch {
     /// Creates a batch that only serves to compute outputs.
     pub fn of(inputs: Body<Src, Padded>) -> Self {
-        Self { inputs, tgt_out: Padded::default(), lines: Vec::new() }
+        Self { inputs, tgt_out: Padded::default(), lines: Vec::new(), weights: Vec::new() }
     }
 
     /// Returns what the encoder reads, if there is an encoder.

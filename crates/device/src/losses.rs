@@ -25,6 +25,8 @@ pub struct RowLosses {
     /// The number of classes.
     pub vocab: usize,
     pub label_smoothing: f32,
+    /// The factors of the losses, for the rows with targets; `None` for 1.
+    pub weights: Option<Vec<f32>>,
 }
 
 impl Losses {
@@ -105,11 +107,12 @@ impl RowLosses {
         let share = f64::from(self.label_smoothing / self.vocab as f32);
         let keep = 1.0 - f64::from(self.label_smoothing);
         let mut sums = LossSums::default();
-        for row in found.chunks_exact(Self::NUMBERS).map(RowLoss::of) {
-            sums.loss += row.log_sum - keep * row.at_target;
+        for (number, row) in found.chunks_exact(Self::NUMBERS).map(RowLoss::of).enumerate() {
+            let mut loss = row.log_sum - keep * row.at_target;
             if self.label_smoothing != 0.0 {
-                sums.loss -= share * row.total;
+                loss -= share * row.total;
             }
+            sums.loss += self.weights.as_ref().map_or(1.0, |weights| weights[number].into()) * loss;
             sums.nll += row.nll();
             sums.n_tokens += 1;
             sums.n_correct += usize::from(row.is_correct);

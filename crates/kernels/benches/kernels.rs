@@ -168,6 +168,7 @@ fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Float) {
             weight: &weight[..],
             bias: None,
             targets: &targets[..],
+            row_weights: None,
             label_smoothing: 0.1,
         };
         let gradients =

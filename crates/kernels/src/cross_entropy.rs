@@ -36,9 +36,9 @@ pub struct ProjectionShape {
 /// Sums over the positions whose target is not [`IGNORE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossSums {
-    /// Label-smoothed cross-entropy.
+    /// Label-smoothed cross-entropy, weighted.
     pub loss: f64,
-    /// −log P(target), without smoothing.
+    /// −log P(target), without smoothing and weights.
     pub nll: f64,
     /// Positions.
     pub n_tokens: usize,
@@ -66,6 +66,8 @@ pub struct ProjectionInputs<'a, T> {
     pub bias: Option<T>,
     /// `[rows]`: classes, or [`IGNORE`].
     pub targets: &'a [u32],
+    /// `[rows]`: factors of the losses; `None` for 1.
+    pub row_weights: Option<&'a [f32]>,
     /// The share of the target distribution that is spread evenly over the classes.
     pub label_smoothing: f32,
 }
@@ -78,6 +80,7 @@ impl<'a, T> ProjectionInputs<'a, T> {
             weight: f(self.weight),
             bias: self.bias.map(f),
             targets: self.targets,
+            row_weights: self.row_weights,
             label_smoothing: self.label_smoothing,
         }
     }
@@ -114,7 +117,8 @@ impl ProjectionGradients<&mut [f32]> {
 }
 
 /// The loss of the logits `x` · `weight`ᵀ + `bias` against the distribution (1 − `label_smoothing`) ·
-/// one-hot(`targets`) + `label_smoothing` / `vocab`, and the gradients of its sum.
+/// one-hot(`targets`) + `label_smoothing` / `vocab`, and the gradients of its sum, in which each row counts
+/// `row_weights` times.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].
@@ -170,6 +174,7 @@ impl Problem<'_> {
         assert_shape("weight", self.inputs.weight, [vocab, d_model]);
         assert_shape("targets", self.inputs.targets, [rows]);
         assert_shape_if_any("bias", self.inputs.bias, [vocab]);
+        assert_shape_if_any("row_weights", self.inputs.row_weights, [rows]);
         let is_wrong = |&&target: &&u32| target != IGNORE && target as usize >= vocab;
         if let Some(target) = self.inputs.targets.iter().find(is_wrong) {
             panic!("target {target} among {vocab} classes");
@@ -225,7 +230,14 @@ impl Problem<'_> {
         let (inputs, vocab) = (self.inputs, self.shape.vocab);
         let one = |(&row, logits): (&usize, &mut [f32])| {
             let target = inputs.targets[row] as usize;
-            row_loss(logits, target, inputs.label_smoothing, differentiate)
+            let mut loss = row_loss(logits, target, inputs.label_smoothing, differentiate);
+            if let Some(weights) = inputs.row_weights {
+                loss.smoothed *= f64::from(weights[row]);
+                if differentiate {
+                    logits.iter_mut().for_each(|gradient| *gradient *= weights[row]);
+                }
+            }
+            loss
         };
         if is_large(logits.len()) {
             rows.par_iter().zip(logits.par_chunks_exact_mut(vocab)).map(one).collect()

@@ -289,7 +289,7 @@ impl Device for Plain {
         let smoothing = inputs.label_smoothing.into();
         let (x, weight, bias) = (inputs.x, inputs.weight, inputs.bias);
         let (sums, [x, weight, bias]) =
-            reference::cross_entropy(shape, x, weight, bias, inputs.targets, smoothing);
+            reference::cross_entropy(shape, x, weight, bias, inputs.targets, inputs.row_weights, smoothing);
         put_if(gradients.x, x);
         put_if(gradients.weight, weight);
         put_if(gradients.bias, bias);

@@ -41,6 +41,10 @@ pub(super) fn losses(shape: ProjectionShape, inputs: ProjectionInputs<'_, &[f64]
         rows: vec![PLAIN.upload(numbers.collect())],
         vocab,
         label_smoothing: inputs.label_smoothing,
+        weights: inputs.row_weights.map(|weights| {
+            let rows = weights.iter().zip(inputs.targets).filter(|(_, target)| **target != IGNORE);
+            rows.map(|(weight, _)| *weight).collect()
+        }),
     };
     Losses::Pending(pending.into())
 }

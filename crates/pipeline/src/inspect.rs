@@ -195,7 +195,7 @@ impl Pipeline {
         let example = match (ids.is_empty(), self.config.data.units) {
             (true, _) => None,
             (false, Units::Stream) => {
-                Some(Example { tgt_out: ids[1..].to_vec(), inputs: Body::Decoder(ids), line: 1 })
+                Some(Example { tgt_out: ids[1..].to_vec(), inputs: Body::Decoder(ids), line: 1, weight: 1.0 })
             }
             (false, Units::Lines) => Some(Example::text(&ids, self.tokenizers.tgt().special(), 1)),
         };

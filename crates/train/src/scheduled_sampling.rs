@@ -73,6 +73,7 @@ impl ScheduledSampling {
             inputs: batch.inputs.as_ref().map(Clone::clone, |_| mixed),
             tgt_out: batch.tgt_out.clone(),
             lines: batch.lines.clone(),
+            weights: batch.weights.clone(),
         })
     }
 }

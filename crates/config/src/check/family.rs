@@ -74,8 +74,26 @@ fn stream(config: &Config) -> Result<()> {
         "one corpus, since `data.units` is `stream`",
         "a list",
     )?;
+    line_weights(config)?;
     let fits = config.data.units == Units::Lines || task == Task::Generate;
     require(fits, "data.units", "`lines`, since only `decoder_only` learns from a stream", "`stream`")
+}
+
+/// Refuses weights of lines that no line has.
+fn line_weights(config: &Config) -> Result<()> {
+    let data = &config.data;
+    let is_stream = data.units == Units::Stream;
+    for (key, source, is_fit, why) in [
+        ("data.train.weights", &data.train, !is_stream, "the lines of a stream are one text"),
+        ("data.valid.weights", &data.valid, false, "validation has no weights"),
+    ] {
+        let parts = source.iter().flat_map(CorpusSource::parts);
+        let weights = parts.filter_map(|(part, _)| part.line_weights()).next();
+        if let Some(weights) = weights.filter(|_| !is_fit) {
+            return refuse(key, format!("nothing, since {why}"), format!("`{}`", weights.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses batches that hold no window of a stream.

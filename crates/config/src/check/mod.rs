@@ -110,11 +110,15 @@ fn symbols(config: &Config) -> Result<()> {
 fn corpus(section: &str, source: &CorpusSource) -> Result<()> {
     let file = |name: &str, file: &PathBuf| path(&format!("{section}.{name}"), Some(file));
     match source {
-        CorpusSource::Aligned { src, tgt, .. } => {
+        CorpusSource::Aligned { src, tgt, weights, .. } => {
             file("src", src)?;
-            file("tgt", tgt)
+            file("tgt", tgt)?;
+            weights.iter().try_for_each(|weights| file("weights", weights))
         }
-        CorpusSource::File(one) => file(one.format.key(), &one.path),
+        CorpusSource::File(one) => {
+            file(one.format.key(), &one.path)?;
+            one.weights.iter().try_for_each(|weights| file("weights", weights))
+        }
         CorpusSource::Builtin { pairs, .. } => ranges::whole(&format!("{section}.pairs"), *pairs as u64),
         CorpusSource::InMemory { lines } => ranges::whole(&format!("{section}.in_memory"), *lines as u64),
         CorpusSource::Mixed(parts) => parts.iter().try_for_each(|part| {

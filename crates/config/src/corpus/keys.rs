@@ -91,6 +91,13 @@ pub(crate) struct CorpusKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = [">>de<<"], "x-task" = "translate"))]
     tag: Option<String>,
+    /// A file with a number for each line of this corpus, without that of a header: the factor of the loss of
+    /// the line in training, 1 for an ordinary line. Losses are divided by the number of tokens, whatever their
+    /// weights. `tmx` and `xliff` have no lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("examples" = ["train.weights"]))]
+    #[schemars(extend("x-also" = "data_weighting line_weights sample_weights"))]
+    weights: Option<PathBuf>,
     /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have
     /// weights; the default is 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,7 +217,16 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 found: "a number".into(),
             });
         }
-        let tag = keys.tag;
+        let has_no_lines =
+            keys.tmx.is_some() || keys.xliff.is_some() || keys.builtin.is_some() || keys.in_memory.is_some();
+        if let Some(weights) = keys.weights.as_ref().filter(|_| has_no_lines) {
+            return Err(Mistake {
+                name: Some("weights"),
+                expected: "nothing, since only files of lines have weights",
+                found: format!("{weights:?}"),
+            });
+        }
+        let (tag, weights) = (keys.tag, keys.weights);
         let is_table = keys.tsv.is_some() || keys.csv.is_some() || keys.jsonl.is_some();
         if columns.is_some() && !is_table {
             return Err(Mistake {
@@ -235,7 +251,7 @@ impl TryFrom<CorpusKeys> for CorpusSource {
         ];
         for (format, path) in files {
             if let Some(path) = path {
-                return Ok(Self::File(CorpusFile { path, format, columns, languages, tag }));
+                return Ok(Self::File(CorpusFile { path, format, columns, languages, tag, weights }));
             }
         }
         if let Some(lines) = keys.in_memory {
@@ -247,14 +263,14 @@ impl TryFrom<CorpusKeys> for CorpusSource {
                 name.push(format!(".{code}"));
                 PathBuf::from(name)
             });
-            return Ok(Self::Aligned { src, tgt, tag });
+            return Ok(Self::Aligned { src, tgt, tag, weights });
         }
         match (keys.builtin, keys.src, keys.tgt) {
             (Some(task), ..) => match keys.pairs {
                 Some(pairs) => Ok(Self::Builtin { task, pairs }),
                 None => Err(Mistake::missing("pairs", "the number of pairs to generate")),
             },
-            (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt, tag }),
+            (None, Some(src), Some(tgt)) => Ok(Self::Aligned { src, tgt, tag, weights }),
             (None, Some(_), None) => Err(Mistake::missing("tgt", "a file aligned with `src`")),
             (None, None, _) => Err(Mistake::missing("src", "a file aligned with `tgt`")),
         }
@@ -300,10 +316,12 @@ impl From<CorpusSource> for CorpusKeys {
     fn from(source: CorpusSource) -> Self {
         let none = Self::default();
         match source {
-            CorpusSource::Aligned { src, tgt, tag } => Self { src: Some(src), tgt: Some(tgt), tag, ..none },
-            CorpusSource::File(CorpusFile { path, format, columns, languages, tag }) => {
+            CorpusSource::Aligned { src, tgt, tag, weights } => {
+                Self { src: Some(src), tgt: Some(tgt), tag, weights, ..none }
+            }
+            CorpusSource::File(CorpusFile { path, format, columns, languages, tag, weights }) => {
                 let languages = languages.map(|pair| vec![pair.source, pair.target]);
-                let mut keys = Self { columns: columns.map(Vec::from), languages, tag, ..none };
+                let mut keys = Self { columns: columns.map(Vec::from), languages, tag, weights, ..none };
                 let place = match format {
                     CorpusFormat::Tsv => &mut keys.tsv,
                     CorpusFormat::Csv => &mut keys.csv,

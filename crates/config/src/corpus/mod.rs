@@ -35,6 +35,8 @@ pub enum CorpusSource {
         tgt: PathBuf,
         /// A symbol before every source.
         tag: Option<String>,
+        /// The file of the weights of its lines.
+        weights: Option<PathBuf>,
     },
     /// One file.
     File(CorpusFile),
@@ -67,6 +69,8 @@ pub struct CorpusFile {
     pub languages: Option<LanguagePair>,
     /// A symbol before every source.
     pub tag: Option<String>,
+    /// The file of the weights of its lines.
+    pub weights: Option<PathBuf>,
 }
 
 /// A format of files with both sides of a corpus, or with a text.
@@ -142,12 +146,19 @@ pub struct WeightedSource {
 impl CorpusSource {
     /// A file of this format, with the usual columns.
     pub fn file(format: CorpusFormat, path: impl Into<PathBuf>) -> Self {
-        Self::File(CorpusFile { path: path.into(), format, columns: None, languages: None, tag: None })
+        Self::File(CorpusFile {
+            path: path.into(),
+            format,
+            columns: None,
+            languages: None,
+            tag: None,
+            weights: None,
+        })
     }
 
     /// Two files aligned line by line.
     pub fn aligned(src: impl Into<PathBuf>, tgt: impl Into<PathBuf>) -> Self {
-        Self::Aligned { src: src.into(), tgt: tgt.into(), tag: None }
+        Self::Aligned { src: src.into(), tgt: tgt.into(), tag: None, weights: None }
     }
 
     /// The format, if it is one file.
@@ -162,6 +173,14 @@ impl CorpusSource {
     pub fn tag(&self) -> Option<&str> {
         match self {
             Self::Aligned { tag, .. } | Self::File(CorpusFile { tag, .. }) => tag.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The file of the weights of its lines, if there is one.
+    pub fn line_weights(&self) -> Option<&Path> {
+        match self {
+            Self::Aligned { weights, .. } | Self::File(CorpusFile { weights, .. }) => weights.as_deref(),
             _ => None,
         }
     }
@@ -188,8 +207,8 @@ impl CorpusSource {
     /// The files or patterns, as configured.
     pub fn files(&self) -> Vec<&Path> {
         match self {
-            Self::Aligned { src, tgt, .. } => vec![src, tgt],
-            Self::File(file) => vec![&file.path],
+            Self::Aligned { src, tgt, .. } => [&**src, tgt].into_iter().chain(self.line_weights()).collect(),
+            Self::File(file) => [&*file.path].into_iter().chain(self.line_weights()).collect(),
             Self::Builtin { .. } | Self::InMemory { .. } => Vec::new(),
             Self::Mixed(parts) => {
                 let files = parts.iter().map(|part| part.source.files());

@@ -254,8 +254,8 @@ impl Batcher {
     }
 }
 
-/// Returns all examples in batches of similar length, shortest first, for validation. Masks, if any, are
-/// always the same.
+/// Returns all examples in batches of similar length, shortest first, for validation, which has no weights.
+/// Masks, if any, are always the same.
 ///
 /// # Errors
 /// [`Error::Config`] if a single pair exceeds the budget, [`Error::Data`] if there are no pairs.
@@ -274,6 +274,7 @@ pub fn fixed_batches(
         .into_iter()
         .map(|batch| {
             let mut batch = assemble(&examples[batch].iter().collect::<Vec<_>>(), special);
+            batch.weights.clear();
             if let Some(masking) = masking {
                 masking.apply(&mut batch, Masking::VALIDATION);
             }
@@ -298,7 +299,14 @@ fn assemble(examples: &[&Example], special: Sides) -> Batch {
         inputs: inputs.unwrap_or_else(|| Body::Decoder(tgt_in())),
         tgt_out: rows(|example| &example.tgt_out, special.tgt),
         lines: examples.iter().map(|example| example.line).collect(),
+        weights: weights(examples),
     }
+}
+
+/// The weights of all examples; empty if all are 1.
+fn weights(examples: &[&Example]) -> Vec<f32> {
+    let weights: Vec<f32> = examples.iter().map(|example| example.weight).collect();
+    if weights.iter().all(|&weight| weight == 1.0) { Vec::new() } else { weights }
 }
 
 /// The vectors of all examples, of `d` numbers each, in rows of equal length, zero at padding.

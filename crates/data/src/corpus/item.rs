@@ -50,6 +50,8 @@ pub struct NumberedItem {
     pub item: Item,
     /// The line number in the file, or the index in a generated corpus, starting at 1.
     pub line: usize,
+    /// The factor of its loss in training.
+    pub weight: f32,
 }
 
 /// The reason why a line is dropped.

@@ -96,12 +96,13 @@ impl LineFilter {
         Self { filters, ..self }
     }
 
-    /// Returns the entry of the next line, with `tag` before its source, or `None` if it is dropped;
-    /// describes the problem if the line is invalid.
+    /// Returns the entry of the next line, which has this weight, with `tag` before its source, or `None` if it is
+    /// dropped; describes the problem if the line is invalid.
     pub(crate) fn admit(
         &mut self,
         mut item: Item,
         tag: Option<&str>,
+        weight: f32,
     ) -> Result<Option<NumberedItem>, String> {
         if let Some(reason) = item.drop_reason() {
             self.skip(reason);
@@ -123,7 +124,7 @@ impl LineFilter {
         }
         self.stats.lines += 1;
         let line = self.stats.lines;
-        Ok(Some(NumberedItem { item, line }))
+        Ok(Some(NumberedItem { item, line, weight }))
     }
 
     /// Counts a dropped line.

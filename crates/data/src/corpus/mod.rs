@@ -191,7 +191,7 @@ impl Corpus {
 
     /// Adds the next line, or counts it as dropped; otherwise describes the problem.
     pub(crate) fn add(&mut self, item: Item) -> Result<(), String> {
-        self.entries.extend(self.filter.admit(item, None)?);
+        self.entries.extend(self.filter.admit(item, None, 1.0)?);
         Ok(())
     }
 
@@ -230,7 +230,8 @@ impl Corpus {
     /// Extends the text of a [`DataKind::Stream`] by line `number`.
     fn extend_text(&mut self, line: &str, number: usize) {
         if self.entries.is_empty() {
-            self.entries.push(NumberedItem { item: Item::Text(String::new()), line: number });
+            let item = Item::Text(String::new());
+            self.entries.push(NumberedItem { item, line: number, weight: 1.0 });
         }
         if let [NumberedItem { item: Item::Text(text), .. }] = self.entries.as_mut_slice() {
             text.push_str(line);
@@ -247,10 +248,11 @@ impl Corpus {
         held.origins = self.origins.clone();
         let kept = |all: usize| all - (all as f64 * share).round() as usize;
         match (self.kind(), self.entries.as_mut_slice()) {
-            (DataKind::Stream, [NumberedItem { item: Item::Text(text), line }]) => {
+            (DataKind::Stream, [NumberedItem { item: Item::Text(text), line, weight }]) => {
                 let cut = text.char_indices().nth(kept(text.chars().count()));
                 let cut = cut.map_or(text.len(), |(byte, _)| byte);
-                held.entries.push(NumberedItem { item: Item::Text(text.split_off(cut)), line: *line });
+                let item = Item::Text(text.split_off(cut));
+                held.entries.push(NumberedItem { item, line: *line, weight: *weight });
             }
             _ => held.entries = self.entries.split_off(kept(self.entries.len())),
         }

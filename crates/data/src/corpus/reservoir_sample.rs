@@ -53,7 +53,7 @@ mod tests {
         let mut sample = ReservoirSample::new(most);
         for line in 1..=n {
             let item = Item::Text(line.to_string());
-            sample.offer(NumberedItem { item, line });
+            sample.offer(NumberedItem { item, line, weight: 1.0 });
         }
         sample.into_entries().iter().map(|entry| entry.line).collect()
     }

@@ -18,6 +18,8 @@ pub struct Example {
     pub tgt_out: Vec<TokenId>,
     /// Line number in the corpus, starting at 1.
     pub line: usize,
+    /// The factor of its loss in training.
+    pub weight: f32,
 }
 
 /// The input of an encoder.
@@ -81,6 +83,7 @@ impl Example {
             inputs: Body::Decoder([&[special.start], tgt].concat()),
             tgt_out: [tgt, &[special.eos]].concat(),
             line,
+            weight: 1.0,
         }
     }
 
@@ -118,7 +121,7 @@ impl Example {
     }
 
     fn read(src: EncoderInput, line: usize) -> Self {
-        Self { inputs: Body::Encoder(src), tgt_out: Vec::new(), line }
+        Self { inputs: Body::Encoder(src), tgt_out: Vec::new(), line, weight: 1.0 }
     }
 
     /// Returns the example of a text to classify, given without `</s>` and without its label.

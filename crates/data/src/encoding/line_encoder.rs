@@ -175,6 +175,7 @@ impl<'a> LineEncoder<'a> {
             let mut words = self.words[thread].lock().unwrap_or_else(PoisonError::into_inner);
             let most = if self.crops { self.stats.max_len } else { usize::MAX };
             let (example, is_cropped) = encode_entry(entry, self.task, self.tokenizers, most, &mut words)?;
+            let example = Example { weight: entry.weight, ..example };
             let checked = self.labels.check(&example.tgt_out, entry, self.tokenizers.tgt());
             checked.map_err(|problem| error(entry.line, problem))?;
             let fits = example.src_len().max(example.tgt_len()) <= self.stats.max_len;

@@ -10,6 +10,7 @@ use crate::corpus::data_kind::DataKind;
 use crate::corpus::item::{Item, NumberedItem};
 use crate::corpus::line_filter::{Filters, LineFilter, ReadStats};
 use crate::reading::headers::Headers;
+use crate::reading::line_weights::LineWeights;
 use crate::reading::patterns;
 use crate::reading::quotes::Quotes;
 use crate::reading::records::{Next, Records, unfit};
@@ -24,6 +25,7 @@ pub struct CorpusReader {
     records: Records,
     /// The symbol before every source.
     tag: Option<String>,
+    weights: Option<LineWeights>,
     /// The seed of built-in corpora.
     seed: u64,
     /// The corpora to read after `records`, in reverse order, each with the number of its part.
@@ -84,7 +86,8 @@ impl CorpusReader {
             fs::metadata(file).map_err(Error::io("read", file))?;
         }
         let tag = first.tag().map(str::to_owned);
-        Ok(Self { seed, rest, part, tag, ..Self::of(records, kind) })
+        let weights = first.line_weights().map(LineWeights::open).transpose()?;
+        Ok(Self { seed, rest, part, tag, weights, ..Self::of(records, kind) })
     }
 
     /// Reads the lines `items` of `kind`, which a program gives.
@@ -98,6 +101,7 @@ impl CorpusReader {
             filter: LineFilter::new(kind),
             records,
             tag: None,
+            weights: None,
             seed: 0,
             rest: Vec::new(),
             part: 0,
@@ -121,8 +125,10 @@ impl CorpusReader {
     /// wrong number of tags, and [`Error::Unaligned`] if aligned files differ in length.
     pub fn next_entry(&mut self) -> Result<Option<NumberedItem>> {
         loop {
+            let next = self.records.next(self.filter.kind)?;
+            let weight = self.next_weight(&next)?;
             let Self { filter, records, headers, quotes, tag, .. } = self;
-            let admitted = match records.next(filter.kind)? {
+            let admitted = match next {
                 Next::End => {
                     if self.begin_next()? {
                         continue;
@@ -137,13 +143,23 @@ impl CorpusReader {
                 Next::Item(item) => {
                     headers.observe(&item, records.line());
                     quotes.observe(&item, records.line());
-                    filter.admit(item, tag.as_deref())
+                    filter.admit(item, tag.as_deref(), weight)
                 }
             };
             let entry = admitted.map_err(|problem| records.error(problem))?;
             if entry.is_some() {
                 return Ok(entry);
             }
+        }
+    }
+
+    /// The weight of the line `next`.
+    fn next_weight(&mut self, next: &Next) -> Result<f32> {
+        let Some(weights) = &mut self.weights else { return Ok(1.0) };
+        let corpus = self.records.paths().last().unwrap_or(Path::new(""));
+        match next {
+            Next::End => weights.end(corpus).map(|()| 1.0),
+            Next::Item(_) | Next::Dropped(_) => weights.next(corpus),
         }
     }
 
@@ -163,8 +179,11 @@ impl CorpusReader {
         self.part = part;
         self.tag = source.tag().map(str::to_owned);
         let next = Records::open(&source, self.filter.kind, self.seed)?;
+        let weights = source.line_weights().map(LineWeights::open).transpose()?;
         let read = std::mem::replace(&mut self.records, next);
         self.files.extend(read.finish());
+        let read = std::mem::replace(&mut self.weights, weights);
+        self.files.extend(read.and_then(LineWeights::finish));
         Ok(true)
     }
 
@@ -236,6 +255,7 @@ impl CorpusReader {
     pub fn finish(self) -> Vec<SourceFile> {
         let mut files = self.files;
         files.extend(self.records.finish());
+        files.extend(self.weights.and_then(LineWeights::finish));
         files
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod headers;
 pub(crate) mod in_memory_lines;
 pub(crate) mod interruptible_file;
 pub(crate) mod json_lines;
+pub(crate) mod line_weights;
 pub(crate) mod lines;
 pub(crate) mod patterns;
 pub(crate) mod quotes;

@@ -16,26 +16,19 @@ use glob::{MatchOptions, Pattern};
 pub(crate) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<CorpusSource>> {
     let files = |path: &PathBuf| files(path, dir);
     Ok(match source {
-        CorpusSource::Aligned { src, tgt, tag } => {
-            let (sources, targets) = (files(src)?, files(tgt)?);
-            if sources.len() != targets.len() {
-                return Err(Error::Data {
-                    problem: format!(
-                        "{} match `{}`, and {} match `{}`",
-                        count(sources.len(), "file"),
-                        src.display(),
-                        targets.len(),
-                        tgt.display()
-                    ),
-                    hint: Some("file n of one pattern, by name, belongs to file n of the other".into()),
-                });
-            }
-            let pairs = sources.into_iter().zip(targets);
-            pairs.map(|(src, tgt)| CorpusSource::Aligned { src, tgt, tag: tag.clone() }).collect()
+        CorpusSource::Aligned { src, tgt, tag, weights } => {
+            let sources = files(src)?;
+            let targets = aligned(&sources, src, tgt, dir)?;
+            let weights = weights_of(&sources, src, weights.as_deref(), dir)?;
+            let pairs = sources.into_iter().zip(targets).zip(weights);
+            let pair = |((src, tgt), weights)| CorpusSource::Aligned { src, tgt, tag: tag.clone(), weights };
+            pairs.map(pair).collect()
         }
         CorpusSource::File(one) => {
-            let each = |path| CorpusSource::File(CorpusFile { path, ..one.clone() });
-            files(&one.path)?.into_iter().map(each).collect()
+            let paths = files(&one.path)?;
+            let weights = weights_of(&paths, &one.path, one.weights.as_deref(), dir)?;
+            let each = |(path, weights)| CorpusSource::File(CorpusFile { path, weights, ..one.clone() });
+            paths.into_iter().zip(weights).map(each).collect()
         }
         CorpusSource::Builtin { .. } | CorpusSource::InMemory { .. } => vec![source.clone()],
         CorpusSource::Mixed(parts) => {
@@ -43,6 +36,37 @@ pub(crate) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
             parts.collect::<Result<Vec<_>>>()?.concat()
         }
     })
+}
+
+/// The files that match `other`, one for each of the `files` that match `pattern`.
+fn aligned(files: &[PathBuf], pattern: &Path, other: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
+    let others = self::files(other, dir)?;
+    if files.len() != others.len() {
+        return Err(Error::Data {
+            problem: format!(
+                "{} match `{}`, and {} match `{}`",
+                count(files.len(), "file"),
+                pattern.display(),
+                others.len(),
+                other.display()
+            ),
+            hint: Some("file n of one pattern, by name, belongs to file n of the other".into()),
+        });
+    }
+    Ok(others)
+}
+
+/// The file of weights of each of the `files` that match `pattern`, if there are weights.
+fn weights_of(
+    files: &[PathBuf],
+    pattern: &Path,
+    weights: Option<&Path>,
+    dir: Option<&Path>,
+) -> Result<Vec<Option<PathBuf>>> {
+    match weights {
+        None => Ok(vec![None; files.len()]),
+        Some(weights) => Ok(aligned(files, pattern, weights, dir)?.into_iter().map(Some).collect()),
+    }
 }
 
 /// Returns the files of the training corpus, with patterns replaced by the files that match them.

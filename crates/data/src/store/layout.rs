@@ -42,7 +42,7 @@ impl ExampleLayout {
             Self::Decoded => Body::EncoderDecoder(EncoderInput::Tokens(src), tgt_in()),
             Self::Masked => Body::Encoder(EncoderInput::Tokens(tgt.clone())),
         };
-        Example { inputs, tgt_out: tgt, line }
+        Example { inputs, tgt_out: tgt, line, weight: 1.0 }
     }
 
     /// The lengths of an example with these numbers of stored tokens.

@@ -145,7 +145,8 @@ fn kind(source: &CorpusSource) -> String {
         _ => String::new(),
     };
     let tag = source.tag().map_or_else(String::new, |tag| format!(" after {tag}"));
-    source.format().to_owned() + &columns + &tag
+    let weights = source.line_weights().map_or("", |_| " with weights");
+    source.format().to_owned() + &columns + &tag + weights
 }
 
 impl Identity {

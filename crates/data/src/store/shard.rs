@@ -4,6 +4,7 @@
 //! magic "attshard", width of a token in bytes (u32), number of examples (u32)
 //! for each example: line (u32), source tokens (u32), target tokens (u32)
 //! for each example: its source tokens, its target tokens (u16 or u32)
+//! for each example: its weight (f32), if some weights are not 1; the width then has the bit `WEIGHTED`
 //! ```
 //!
 //! All numbers are little-endian.
@@ -22,6 +23,8 @@ use crate::encoding::example::Example;
 
 const MAGIC: &[u8; 8] = b"attshard";
 const HEADER: usize = 16;
+/// A bit beside the width of a token: the weights of the examples follow the tokens.
+const WEIGHTED: u32 = 0x100;
 /// The size of an example's line number and lengths, in bytes.
 const ENTRY: usize = 12;
 
@@ -35,6 +38,7 @@ pub(super) struct Shard {
     starts: Vec<u64>,
     /// The number of source tokens of each example.
     src_lens: Vec<u32>,
+    has_weights: bool,
 }
 
 impl Shard {
@@ -55,7 +59,8 @@ impl Shard {
     fn read(bytes: Mapped, facts: ShardFacts) -> Option<Self> {
         let (magic, rest) = bytes.split_at_checked(MAGIC.len())?;
         let (header, rest) = rest.split_at_checked(HEADER - MAGIC.len())?;
-        let width = Width::of_bytes(word(header, 0))?;
+        let has_weights = word(header, 0) & WEIGHTED != 0;
+        let width = Width::of_bytes(word(header, 0) & !WEIGHTED)?;
         let n = word(header, 1) as usize;
         let (entries, _) = rest.split_at_checked(n * ENTRY)?;
         let mut end = (HEADER + entries.len()) as u64;
@@ -68,8 +73,9 @@ impl Shard {
             starts.push(end);
             src_lens.push(word(entry, 1));
         }
-        let is_whole = magic == MAGIC && end == bytes.len() as u64;
-        is_whole.then_some(Self { facts, width, starts, src_lens, bytes })
+        let weights = if has_weights { n * size_of::<f32>() } else { 0 };
+        let is_whole = magic == MAGIC && end + weights as u64 == bytes.len() as u64;
+        is_whole.then_some(Self { facts, width, starts, src_lens, has_weights, bytes })
     }
 
     /// Refuses a file that was overwritten or truncated since it was opened: examples that were read since
@@ -103,7 +109,13 @@ impl Shard {
         let range = self.starts[number] as usize..self.starts[number + 1] as usize;
         let mut src = self.width.read(&self.bytes[range]);
         let tgt = src.split_off(self.src_lens[number] as usize);
-        layout.example(src, tgt, start, line)
+        Example { weight: self.weight(number), ..layout.example(src, tgt, start, line) }
+    }
+
+    /// The weight of example `number`.
+    fn weight(&self, number: usize) -> f32 {
+        let end_of_tokens = self.starts.last().copied().unwrap_or(0) as usize;
+        if self.has_weights { f32::from_bits(word(&self.bytes[end_of_tokens..], number)) } else { 1.0 }
     }
 }
 
@@ -112,6 +124,7 @@ impl Shard {
 pub(super) struct ShardBuilder {
     entries: Vec<u8>,
     tokens: Vec<u8>,
+    weights: Vec<f32>,
 }
 
 impl ShardBuilder {
@@ -130,16 +143,22 @@ impl ShardBuilder {
         for side in [src, tgt] {
             width.write(side, &mut self.tokens);
         }
+        self.weights.push(example.weight);
     }
 
     /// The bytes of the file.
     pub(super) fn bytes(&self, width: Width) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        for number in [width.bytes(), self.len()] {
-            bytes.extend((number as u32).to_le_bytes());
+        let has_weights = self.weights.iter().any(|&weight| weight != 1.0);
+        let width = width.bytes() as u32 | if has_weights { WEIGHTED } else { 0 };
+        for number in [width, self.len() as u32] {
+            bytes.extend(number.to_le_bytes());
         }
         bytes.extend(&self.entries);
         bytes.extend(&self.tokens);
+        if has_weights {
+            bytes.extend(self.weights.iter().flat_map(|weight| weight.to_le_bytes()));
+        }
         bytes
     }
 }

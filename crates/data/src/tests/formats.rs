@@ -16,7 +16,14 @@ fn name(name: &str) -> Column {
 fn file(format: CorpusFormat, columns: Option<[Column; 2]>) -> CorpusSource {
     let languages =
         (format == CorpusFormat::Tmx).then(|| LanguagePair { source: "en".into(), target: "de".into() });
-    CorpusSource::File(CorpusFile { path: "file".into(), format, columns, languages, tag: None })
+    CorpusSource::File(CorpusFile {
+        path: "file".into(),
+        format,
+        columns,
+        languages,
+        tag: None,
+        weights: None,
+    })
 }
 
 fn read(content: &str, source: CorpusSource) -> Corpus {
@@ -255,7 +262,7 @@ fn xml_that_cannot_be_read_says_where() {
 fn sources_begin_with_the_tag_of_their_corpus() {
     let tagged = |tag: &str| {
         let CorpusSource::Aligned { src, tgt, .. } = CorpusSource::aligned("src", "tgt") else { panic!() };
-        CorpusSource::Aligned { src, tgt, tag: Some(tag.into()) }
+        CorpusSource::Aligned { src, tgt, tag: Some(tag.into()), weights: None }
     };
     let files = Files::new(&[("src", b"a dog\n\na cat\n"), ("tgt", b"ein Hund\nx\neine Katze\n")]);
     let corpus = files.read(tagged(">>de<<")).unwrap();
@@ -268,7 +275,7 @@ fn sources_begin_with_the_tag_of_their_corpus() {
     assert_eq!(found, ["<x> a dog", "<x> a cat", "a dog", "a cat"]);
     // Copies are found in spite of it.
     let CorpusSource::Aligned { src, .. } = CorpusSource::aligned("src", "src") else { panic!() };
-    let copies = CorpusSource::Aligned { src: src.clone(), tgt: src, tag: Some("<x>".into()) };
+    let copies = CorpusSource::Aligned { src: src.clone(), tgt: src, tag: Some("<x>".into()), weights: None };
     let filters = crate::Filters { copies: true, ..crate::Filters::default() };
     let folder = files.path("");
     let read = crate::read_filtered(

@@ -49,11 +49,12 @@ pub(crate) fn cross_entropy(
     for result in results.into_iter().flatten() {
         fill(recording, result, 0.0);
     }
+    let weights = inputs.row_weights.map(|weights| real.iter().map(|&row| weights[row]).collect());
     let rows = real
         .chunks(RowLosses::rows_at_once(vocab))
         .map(|rows| block(recording, shape, inputs, rows, &gradients, loss))
         .collect();
-    Losses::Pending(Arc::new(RowLosses { rows, vocab, label_smoothing: inputs.label_smoothing }))
+    Losses::Pending(Arc::new(RowLosses { rows, vocab, label_smoothing: inputs.label_smoothing, weights }))
 }
 
 /// The numbers of a block of rows whose targets are not ignored; adds to the gradients and the loss.
@@ -75,7 +76,9 @@ fn block(
     GpuProduct::new([n, vocab, d_model], of_x, weight.t(), precision)
         .with_bias(inputs.bias)
         .write(recording, of_logits);
-    let targets = all_words(rows.iter().map(|&row| inputs.targets[row]));
+    let targets = rows.iter().map(|&row| inputs.targets[row]);
+    let weight_of = |&row: &usize| inputs.row_weights.map_or(1.0, |weights| weights[row]);
+    let targets = all_words(targets.chain(rows.iter().map(|row| weight_of(row).to_bits())));
     let targets = recording.upload(&targets);
     let losses = recording.room(RowLosses::NUMBERS * n);
     let differentiates = gradients.x.is_some() || gradients.weight.is_some() || gradients.bias.is_some();
@@ -84,7 +87,7 @@ fn block(
     recording.run(ROW_LOSS, &bindings, &parameters, grid(n));
     let smoothing = inputs.label_smoothing;
     let parameters = words![n, 1.0 - smoothing, smoothing / vocab as f32];
-    let bindings = [Read(&losses), Write(loss)];
+    let bindings = [Read(&losses), Host(&targets), Write(loss)];
     recording.run(LOSS_OF_ROWS, &bindings, &parameters, grid(1));
     if let Some(dweight) = gradients.weight {
         GpuProduct::new([vocab, d_model, n], of_logits.t(), of_x, precision)

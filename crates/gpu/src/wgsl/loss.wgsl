@@ -14,23 +14,24 @@ struct RowLosses {
 }
 var<immediate> row_losses: RowLosses;
 
-// Adds the loss of the rows, whose numbers row_loss has written to a0, to o1.
+// Adds the loss of the rows, whose numbers row_loss has written to a0, to o2. u1 has their targets, then their weights.
 @compute @workgroup_size(128)
 fn loss_of_rows(INVOCATION) {
     var sum = 0.0;
     for (var row = lane; row < row_losses.rows; row += LANES) {
-        sum += log(a0[4u * row + 2u]) - row_losses.keep * a0[4u * row];
+        var one = log(a0[4u * row + 2u]) - row_losses.keep * a0[4u * row];
         if (row_losses.share != 0.0) {
-            sum -= row_losses.share * a0[4u * row + 1u];
+            one -= row_losses.share * a0[4u * row + 1u];
         }
+        sum += bitcast<f32>(u1[row_losses.rows + row]) * one;
     }
     sum = total(sum, lane);
     if (lane == 0u) {
-        o1[0] += sum;
+        o2[0] += sum;
     }
 }
 
-// The numbers from which the host computes the loss of a row of logits, o0, whose target is in u1; o2 has four for each row:
+// The numbers from which the host computes the loss of a row of logits, o0, whose target and, after all targets, weight is in u1; o2 has four for each row:
 // the logit of the target and the sum of all, both less the largest, the sum of the exponentials, and whether the first of the
 // largest is the target. The logits are replaced by their gradient if it is wanted.
 @compute @workgroup_size(128)
@@ -72,9 +73,10 @@ fn row_loss(INVOCATION) {
     }
     storageBarrier();
     let inverse = 1.0 / exponentials;
+    let weight = bitcast<f32>(u1[loss.rows + row]);
     let share = loss.smoothing / f32(loss.classes);
     for (var j = lane; j < loss.classes; j += LANES) {
         let hot = select(0.0, 1.0 - loss.smoothing, j == wanted);
-        o0[at + j] = exp(o0[at + j] - top) * inverse - share - hot;
+        o0[at + j] = weight * (exp(o0[at + j] - top) * inverse - share - hot);
     }
 }

@@ -11,13 +11,21 @@ pub(super) fn both(
     stored: Float,
     targets: &[u32],
     label_smoothing: f32,
-    biased: bool,
+    [biased, weighted]: [bool; 2],
 ) -> (Vec<Buffer>, [usize; 2]) {
     let ProjectionShape { rows, d_model, vocab, .. } = shape;
     let (x, bias) = (random(1, rows * d_model), random(3, vocab));
     let weight = weights(stored, 2, vocab * d_model);
-    let inputs =
-        ProjectionInputs { x: &x, weight: &weight, bias: biased.then_some(&bias), targets, label_smoothing };
+    // 0, 0.5, 1, 1.5, 0, …
+    let row_weights: Vec<f32> = (0..rows).map(|row| (row % 4) as f32 / 2.0).collect();
+    let inputs = ProjectionInputs {
+        x: &x,
+        weight: &weight,
+        bias: biased.then_some(&bias),
+        targets,
+        row_weights: weighted.then_some(&row_weights),
+        label_smoothing,
+    };
     let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
     let mut dbias = room(vocab);
     let gradients =
@@ -37,7 +45,9 @@ pub(super) fn both(
 fn losses() {
     let shapes = [(1, 1, 1), (5, 7, 3), (40, 33, 150), (3, 4, 2000), (130, 8, 70)];
     for (rows, d_model, vocab) in shapes {
-        for (smoothing, ignored, biased) in [(0.0, 3, true), (0.1, 2, false), (0.2, 1, true)] {
+        for (smoothing, ignored, flags) in
+            [(0.0, 3, [true, false]), (0.1, 2, [false, true]), (0.2, 1, [true, true])]
+        {
             let targets: Vec<u32> = (0..rows as u32)
                 .map(|row| if row % 7 < ignored && row > 0 { IGNORE } else { row * 31 % vocab as u32 })
                 .collect();
@@ -47,7 +57,7 @@ fn losses() {
                 let shape = ProjectionShape { rows, d_model, vocab, precision };
                 let mut counts = std::cell::RefCell::new(Vec::new());
                 agree(&format!("{shape:?}, {stored:?}, {smoothing}"), |device| {
-                    let (results, count) = both(device, shape, stored, &targets, smoothing, biased);
+                    let (results, count) = both(device, shape, stored, &targets, smoothing, flags);
                     counts.borrow_mut().push(count);
                     results
                 });
@@ -72,6 +82,7 @@ fn the_first_class_wins_a_tie() {
                 weight: &weight,
                 bias: None,
                 targets: &[target],
+                row_weights: None,
                 label_smoothing: 0.0,
             };
             let nothing = ProjectionGradients::default();

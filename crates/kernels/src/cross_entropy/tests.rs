@@ -9,6 +9,7 @@ struct Case {
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
     targets: Vec<u32>,
+    row_weights: Option<Vec<f32>>,
     smoothing: f32,
 }
 
@@ -22,6 +23,7 @@ impl Case {
             weight: random(vocab * d_model, 2),
             bias: Some(random(vocab, 3)),
             targets,
+            row_weights: None,
             smoothing: 0.1,
         }
     }
@@ -32,6 +34,7 @@ impl Case {
             weight: &self.weight[..],
             bias: self.bias.as_deref(),
             targets: &self.targets[..],
+            row_weights: self.row_weights.as_deref(),
             label_smoothing: self.smoothing,
         }
     }
@@ -68,11 +71,18 @@ fn sums_and_gradients_match_the_reference() {
     for (rows, d_model, vocab) in
         [(1, 1, 1), (1, 4, 9), (7, 17, 33), (70, 8, 100), (300, 5, 20), (400, 3, 2), (0, 4, 5)]
     {
-        for (smoothing, precision) in [(0.0, Float::F32), (0.1, Float::F32), (0.1, Float::Bf16)] {
+        for (smoothing, precision, weighted) in [
+            (0.0, Float::F32, false),
+            (0.1, Float::F32, false),
+            (0.1, Float::F32, true),
+            (0.1, Float::Bf16, false),
+        ] {
             let mut case = Case { smoothing, ..Case::new(rows, d_model, vocab) };
+            // 0, 0.5, 1, 1.5, 0, …
+            case.row_weights = weighted.then(|| (0..rows).map(|row| (row % 4) as f32 / 2.0).collect());
             case.shape.precision = precision;
             let (sums, [dx, dweight, dbias]) = case.run();
-            let Case { shape, x, weight, bias, targets, smoothing } = &case;
+            let Case { shape, x, weight, bias, targets, row_weights, smoothing } = &case;
             let bias = bias.as_ref().map(|bias| wide(bias));
             let (twin, [twin_dx, twin_dweight, twin_dbias]) = reference::cross_entropy(
                 *shape,
@@ -80,6 +90,7 @@ fn sums_and_gradients_match_the_reference() {
                 &wide(weight),
                 bias.as_deref(),
                 targets,
+                row_weights.as_deref(),
                 f64::from(*smoothing),
             );
             let what = format!("{shape:?}, smoothing {smoothing}");

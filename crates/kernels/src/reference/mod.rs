@@ -112,6 +112,7 @@ pub fn cross_entropy(
     weight: &[f64],
     bias: Option<&[f64]>,
     targets: &[u32],
+    row_weights: Option<&[f32]>,
     label_smoothing: f64,
 ) -> (LossSums, [Vec<f64>; 3]) {
     let ProjectionShape { rows, d_model, vocab, precision } = shape;
@@ -129,10 +130,11 @@ pub fn cross_entropy(
     for (row, &target) in targets.iter().enumerate().filter(|(_, target)| **target != IGNORE) {
         let logits = &logits[row * vocab..][..vocab];
         let log_sum = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
+        let weight = row_weights.map_or(1.0, |weights| f64::from(weights[row]));
         for (class, &z) in logits.iter().enumerate() {
             let hot = if class == target as usize { 1.0 } else { 0.0 };
             let wanted = (1.0 - label_smoothing) * hot + label_smoothing / vocab as f64;
-            sums.loss -= wanted * (z - log_sum);
+            sums.loss -= weight * wanted * (z - log_sum);
             sums.nll -= hot * (z - log_sum);
             dlogits[row * vocab + class] = (z - log_sum).exp() - wanted;
         }

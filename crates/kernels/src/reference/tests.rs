@@ -95,11 +95,11 @@ fn norm_gradients_are_derivatives() {
 fn cross_entropy_gradients_are_derivatives() {
     let shape = ProjectionShape { rows: 4, d_model: 3, vocab: 5, precision: Float::F32 };
     let targets = [2, IGNORE, 4, 0];
-    for smoothing in [0.0, 0.2] {
+    for (smoothing, weights) in [(0.0, None), (0.2, None), (0.2, Some(&[0.5, 1.0, 0.0, 3.0][..]))] {
         let (x, w, b) = (numbers(12, 1), numbers(15, 2), numbers(5, 3));
-        let (_, [dx, dw, db]) = cross_entropy(shape, &x, &w, Some(&b), &targets, smoothing);
+        let (_, [dx, dw, db]) = cross_entropy(shape, &x, &w, Some(&b), &targets, weights, smoothing);
         let loss = |x: &[f64], w: &[f64], b: &[f64]| {
-            vec![cross_entropy(shape, x, w, Some(b), &targets, smoothing).0.loss]
+            vec![cross_entropy(shape, x, w, Some(b), &targets, weights, smoothing).0.loss]
         };
         assert_derivative(&x, &[1.0], &dx, |x| loss(x, &w, &b));
         assert_derivative(&w, &[1.0], &dw, |w| loss(&x, w, &b));

@@ -212,7 +212,9 @@ impl Model {
     ) -> Loss {
         let x = self.last_layer(batch, pass);
         let (projection, precision) = (self.projection(pass), pass.precision());
-        let Loss { loss, losses } = tape::cross_entropy(x, projection, targets, label_smoothing, precision);
+        let weights = row_weights(batch);
+        let Loss { loss, losses } =
+            tape::cross_entropy(x, projection, targets, weights.as_deref(), label_smoothing, precision);
         Loss { loss: pass.observe(|| "projection".into(), loss), losses }
     }
 
@@ -298,6 +300,13 @@ fn normalize(vector: &mut [f32]) {
 }
 
 /// The target of every row; [`IGNORE`] at padding.
+/// The factors of the losses of all positions of `batch`; `None` if all are 1.
+fn row_weights(batch: &Batch) -> Option<Vec<f32>> {
+    let width = batch.tgt_out.width();
+    let each = |&weight: &f32| std::iter::repeat_n(weight, width);
+    (!batch.weights.is_empty()).then(|| batch.weights.iter().flat_map(each).collect())
+}
+
 pub(crate) fn targets(tgt_out: &Padded) -> Vec<u32> {
     let lengths = tgt_out.lengths.clone();
     let ids = lengths.mask().zip(&tgt_out.ids);

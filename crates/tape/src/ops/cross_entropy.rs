@@ -35,10 +35,12 @@ impl CrossEntropy {
 /// - `x`: `[rows, d_model]`
 /// - `projection`: weight `[vocab, d_model]` and bias `[vocab]`
 /// - `targets`: `rows` class numbers below `vocab`, or `IGNORE`
+/// - `row_weights`: `rows` factors of the losses; `None` for 1
 pub fn cross_entropy(
     x: Value,
     projection: AffineMap,
     targets: &[u32],
+    row_weights: Option<&[f32]>,
     label_smoothing: f64,
     precision: Float,
 ) -> CrossEntropy {
@@ -47,6 +49,7 @@ pub fn cross_entropy(
     let op = CrossEntropyOp {
         shape: ProjectionShape { rows, d_model, vocab, precision },
         targets: targets.into(),
+        row_weights: row_weights.map(Arc::from),
         label_smoothing: label_smoothing as f32,
     };
     let operands = ProjectionOperands { x, weight: projection.weight, bias: projection.bias };
@@ -65,6 +68,7 @@ operands! {
 struct CrossEntropyOp {
     shape: ProjectionShape,
     targets: Arc<[u32]>,
+    row_weights: Option<Arc<[f32]>>,
     label_smoothing: f32,
 }
 
@@ -97,6 +101,7 @@ impl TapeOp for CrossEntropyOp {
             weight,
             bias,
             targets: &self.targets,
+            row_weights: self.row_weights.as_deref(),
             label_smoothing: self.label_smoothing,
         };
         let mut loss = Buffer::take(1);

@@ -11,11 +11,13 @@ fn losses() {
             if bias {
                 shapes.push([1, 7]);
             }
-            Case::new(10, &shapes).check(&|inputs| {
-                let x = inputs[0].clone();
-                let projection = map_of(&inputs[1], inputs.get(2));
-                cross_entropy(x, projection, &targets, label_smoothing, Float::F32).loss
-            });
+            for weights in [None, Some(&[1.0, 0.0, 2.0, 0.0, 0.5, 1.0][..])] {
+                Case::new(10, &shapes).check(&|inputs| {
+                    let x = inputs[0].clone();
+                    let projection = map_of(&inputs[1], inputs.get(2));
+                    cross_entropy(x, projection, &targets, weights, label_smoothing, Float::F32).loss
+                });
+            }
         }
     }
 }

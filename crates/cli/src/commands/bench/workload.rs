@@ -127,6 +127,7 @@ impl Workload {
             inputs: Body::EncoderDecoder(side().into(), side()),
             tgt_out: side(),
             lines: (1..=self.batch).collect(),
+            weights: Vec::new(),
         }
     }
 }

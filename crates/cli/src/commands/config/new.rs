@@ -120,7 +120,14 @@ fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
             ));
         }
     };
-    Ok(CorpusSource::File(CorpusFile { path: file.clone(), format, columns: None, languages, tag: None }))
+    Ok(CorpusSource::File(CorpusFile {
+        path: file.clone(),
+        format,
+        columns: None,
+        languages,
+        tag: None,
+        weights: None,
+    }))
 }
 
 impl Args {

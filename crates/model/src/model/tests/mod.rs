@@ -329,5 +329,10 @@ fn repeated(batch: &Batch, times: usize) -> Batch {
             lengths: Lengths::new(lengths.lens().repeat(times), lengths.width()),
         },
     };
-    Batch { inputs: batch.inputs.as_ref().map(src, rows), tgt_out: rows(&batch.tgt_out), lines: Vec::new() }
+    Batch {
+        inputs: batch.inputs.as_ref().map(src, rows),
+        tgt_out: rows(&batch.tgt_out),
+        lines: Vec::new(),
+        weights: Vec::new(),
+    }
 }
