@@ -45,6 +45,39 @@ fn new_configurations_of_every_family_train() {
 }
 
 #[test]
+fn presets_are_published_models() {
+    let presets = [
+        ("transformer-base", "512", "6", false),
+        ("transformer-big", "1024", "6", false),
+        ("transformer-base-prenorm", "512", "6", false),
+        ("transformer-big-prenorm", "1024", "6", false),
+        ("student-tiny", "256", "2", true),
+        ("student-base-memory", "384", "4", true),
+        ("student-base", "512", "2", true),
+    ];
+    for (preset, width, layers, is_student) in presets {
+        let folder = Folder::new();
+        let new = folder.run(&format!("config new --preset {preset} --source builtin -o my.toml"));
+        assert_eq!(new.code, Some(0), "{preset}: {new:?}");
+        let shown = folder.run("config show my.toml");
+        assert_eq!(shown.code, Some(0), "{preset}: {shown:?}");
+        for (key, value) in [("d_model", width), ("n_decoder_layers", layers), ("n_encoder_layers", "6")] {
+            assert!(shown.stdout.contains(&format!("{key} = {value}")), "{preset}: {}", shown.stdout);
+        }
+        assert_eq!(shown.stdout.contains("decoder_mixing = \"ssru\""), is_student, "{preset}");
+        // The architecture is what can be exported, whatever its size.
+        let small = "--set train.max_steps=1 --set train.validate_every=0 --set model.d_model=64 --set \
+                     model.d_ff=64 --set model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set \
+                     tokenizer.vocab_size=60 --set train.batch_tokens=256 --set data.train.pairs=50 --set \
+                     train.micro_batches_per_update=1 --set model.n_heads=4";
+        let trained = folder.run(&format!("train my.toml --output r {small}"));
+        assert_eq!(trained.code, Some(0), "{preset}: {trained:?}");
+        assert_eq!(trained.stderr.contains("Firefox"), is_student, "{preset}: {trained:?}");
+    }
+    Folder::new().fails("config new --preset student-tiny --family seq2seq", 2, &["--preset", "--family"]);
+}
+
+#[test]
 fn families_and_sources_that_do_not_fit_are_refused() {
     let folder = Folder::new();
     folder.fails(

@@ -41,8 +41,8 @@ pub struct DataConfig {
     /// effect.
     #[schemars(range(min = MIN_LEN), extend("x-also" = "max_source_positions max_target_positions"))]
     pub max_len: usize,
-    /// Whether to use the beginning of longer sentences, up to `data.max_len` tokens, in place of leaving them
-    /// out. They are counted in the log. A tagger leaves them out in any case.
+    /// Whether to use the beginning of longer sentences, up to `data.max_len` tokens, in place of leaving
+    /// them out. They are counted in the log. A tagger leaves them out in any case.
     #[schemars(extend("x-also" = "max_length_crop truncate_source truncation", "x-needs" = "lines"))]
     pub crop: bool,
     /// The largest ratio between the lengths of the two sides of a pair, in tokens with `</s>`. Pairs above

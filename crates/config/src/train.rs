@@ -22,9 +22,9 @@ pub struct TrainConfig {
     pub max_epochs: u64,
     /// The size of a micro-batch in target tokens, padding included. Larger batches learn more steadily but
     /// need more RAM. A micro-batch has at most twice as many source tokens; of a classifier, whose targets
-    /// are labels, this is the limit that counts. An update has `train.micro_batches_per_update` of them. 0 is
-    /// the largest size that fits into `train.max_memory_mb`, or else into nine tenths of the free RAM; the run
-    /// keeps the number that it finds.
+    /// are labels, this is the limit that counts. An update has `train.micro_batches_per_update` of them. 0
+    /// is the largest size that fits into `train.max_memory_mb`, or else into nine tenths of the free RAM;
+    /// the run keeps the number that it finds.
     #[schemars(extend("x-also" = "batch_size max_tokens tokens_per_batch mini_batch_words mini_batch_fit"))]
     pub batch_tokens: usize,
     /// The number of micro-batches per update (gradient accumulation), over all processes together. It makes
@@ -74,8 +74,8 @@ pub struct TrainConfig {
     /// The number of sample translations to show after a validation.
     #[schemars(extend("x-resume" = "free"))]
     pub samples: usize,
-    /// A program that scores the translations of the validation sentences, with its arguments. Three files are
-    /// added to them: the source sentences, the translations and the references, a line each. The program
+    /// A program that scores the translations of the validation sentences, with its arguments. Three files
+    /// are added to them: the source sentences, the translations and the references, a line each. The program
     /// writes one number, as the last line of its output; a higher one is better. It needs
     /// `train.validate_sentences`.
     #[schemars(extend("examples" = [["python3", "score.py"]]))]

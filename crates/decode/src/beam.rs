@@ -221,7 +221,8 @@ impl<'a> Beam<'a> {
 
     /// Drops partial hypotheses that cannot exceed the score `worst` of the last result, so none of them
     /// would become a result: log-probabilities only fall and the coverage penalty is at most 0, so a score
-    /// is bounded by the score of the current log-probability at the length that the penalties favor most. Live hypotheses are sorted and equally long, so the dropped ones are the last.
+    /// is bounded by the score of the current log-probability at the length that the penalties favor most.
+    /// Live hypotheses are sorted and equally long, so the dropped ones are the last.
     ///
     /// Without constraints, the results are the same as if they were kept: their continuations could take
     /// places only from less likely ones, which cannot exceed `worst` either. With constraints, the number of

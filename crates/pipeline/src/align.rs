@@ -38,8 +38,8 @@ impl fmt::Display for Alignment {
     }
 }
 
-/// How much each token of a translation attends to each source token, a row for each token of the translation.
-/// Displayed as by Marian: weights with commas between them, and rows with blanks.
+/// How much each token of a translation attends to each source token, a row for each token of the
+/// translation. Displayed as by Marian: weights with commas between them, and rows with blanks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct SoftAlignment(pub Vec<Vec<f32>>);
@@ -111,9 +111,10 @@ impl Pipeline {
         })
     }
 
-    /// Returns for each line and its translation, given as tokens with `</s>`, how much the prediction of each
-    /// token attends to each source token, `</s>` and others around the text included: a row for each token of
-    /// the translation, which sums to 1. The weights are those of [`Pipeline::align`]; a blank line has none.
+    /// Returns for each line and its translation, given as tokens with `</s>`, how much the prediction of
+    /// each token attends to each source token, `</s>` and others around the text included: a row for each
+    /// token of the translation, which sums to 1. The weights are those of [`Pipeline::align`]; a blank line
+    /// has none.
     ///
     /// # Errors
     /// Those of [`Pipeline::align`].

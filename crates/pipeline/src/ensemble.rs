@@ -43,8 +43,8 @@ impl Pipeline {
     }
 
     /// Weights the log-probabilities of the models of this ensemble, the first one's first, in place of
-    /// averaging probabilities, as Marian does: the score of a token is the sum of its log-probabilities, each
-    /// times the weight of its model.
+    /// averaging probabilities, as Marian does: the score of a token is the sum of its log-probabilities,
+    /// each times the weight of its model.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are not as many weights as models, or one is not a finite number.

@@ -54,8 +54,8 @@ impl BestReport {
         }
     }
 
-    /// Whether it is better than `other`. The loss decides between equal results: in the first updates BLEU is
-    /// 0 again and again while the model learns.
+    /// Whether it is better than `other`. The loss decides between equal results: in the first updates BLEU
+    /// is 0 again and again while the model learns.
     fn is_better_than(&self, other: &Self, criterion: BestBy) -> bool {
         match (self.result(criterion), other.result(criterion)) {
             (Some(new), Some(old)) if new != old => (new < old) == criterion.prefers_lower(),

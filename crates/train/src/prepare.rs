@@ -340,8 +340,8 @@ fn no_checkpoint(dir: &Path) -> Error {
     }
 }
 
-/// Predicts the memory use of training, and refuses a run that does not fit. Returns the size of batches, too,
-/// which is found if the configuration leaves it open.
+/// Predicts the memory use of training, and refuses a run that does not fit. Returns the size of batches,
+/// too, which is found if the configuration leaves it open.
 pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,

@@ -12,8 +12,8 @@ use attentive_checkpoint::files;
 /// `dir`. Returns the number on the last line of its output.
 ///
 /// # Errors
-/// [`Error::Io`] if a file cannot be written; [`Error::Data`] if the program cannot be run, fails, or writes no
-/// finite number.
+/// [`Error::Io`] if a file cannot be written; [`Error::Data`] if the program cannot be run, fails, or writes
+/// no finite number.
 pub(super) fn run(command: &[String], dir: &Path, texts: [&[String]; 3]) -> Result<f64> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(refused("it is empty".into()));

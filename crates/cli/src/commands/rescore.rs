@@ -52,7 +52,8 @@ pub(crate) struct Args {
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
     token_scores: bool,
-    /// Add how much the prediction of each token attends to each source token, as in Marian's soft alignments.
+    /// Add how much the prediction of each token attends to each source token, as in Marian's soft
+    /// alignments.
     #[arg(long)]
     soft_alignments: bool,
     #[command(flatten)]

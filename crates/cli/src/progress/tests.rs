@@ -2,6 +2,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use attentive_checkpoint::MatmulBackend;
+use attentive_config::BestBy;
 use attentive_model::engine::Precision;
 use attentive_train::report::SampleTranslation;
 

@@ -92,8 +92,8 @@ pub(crate) struct CorpusKeys {
     #[schemars(extend("examples" = [">>de<<"], "x-task" = "translate"))]
     tag: Option<String>,
     /// A file with a number for each line of this corpus, without that of a header: the factor of the loss of
-    /// the line in training, 1 for an ordinary line. Losses are divided by the number of tokens, whatever their
-    /// weights. `tmx` and `xliff` have no lines.
+    /// the line in training, 1 for an ordinary line. Losses are divided by the number of tokens, whatever
+    /// their weights. `tmx` and `xliff` have no lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.weights"]))]
     #[schemars(extend("x-also" = "data_weighting line_weights sample_weights"))]

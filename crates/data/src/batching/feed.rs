@@ -98,8 +98,8 @@ impl Feed {
         }
     }
 
-    /// Moves to the first batch of epoch 0, with batches of at most `batch_tokens`, with which every example must
-    /// fit into a batch.
+    /// Moves to the first batch of epoch 0, with batches of at most `batch_tokens`, with which every example
+    /// must fit into a batch.
     ///
     /// # Errors
     /// See [`Batcher::next_batch`].

@@ -96,8 +96,8 @@ impl LineFilter {
         Self { filters, ..self }
     }
 
-    /// Returns the entry of the next line, which has this weight, with `tag` before its source, or `None` if it is
-    /// dropped; describes the problem if the line is invalid.
+    /// Returns the entry of the next line, which has this weight, with `tag` before its source, or `None` if
+    /// it is dropped; describes the problem if the line is invalid.
     pub(crate) fn admit(
         &mut self,
         mut item: Item,

@@ -100,8 +100,8 @@ impl fmt::Display for EncodeStats {
     }
 }
 
-/// Encodes lines in parallel. Drops or crops lines with a side of more than `max_len` tokens, including special
-/// ones, and drops texts for a masked language model in which no token [`can_be_hidden`].
+/// Encodes lines in parallel. Drops or crops lines with a side of more than `max_len` tokens, including
+/// special ones, and drops texts for a masked language model in which no token [`can_be_hidden`].
 #[derive(Debug)]
 pub struct LineEncoder<'a> {
     task: Task,
@@ -143,8 +143,8 @@ impl<'a> LineEncoder<'a> {
         }
     }
 
-    /// Uses the beginning of a side that is too long instead of dropping the line, if `crops`. Lines of tags are
-    /// dropped in any case.
+    /// Uses the beginning of a side that is too long instead of dropping the line, if `crops`. Lines of tags
+    /// are dropped in any case.
     pub fn cropping(self, crops: bool) -> Self {
         Self { crops, ..self }
     }

@@ -44,7 +44,12 @@ fn masked(n: usize, len: usize, seed: u64) -> Batch {
 /// A batch of whole texts.
 fn whole<S: AsRef<[TokenId]>>(rows: &[S]) -> Batch {
     let tokens = Padded::new(rows, 0);
-    Batch { inputs: Body::Encoder(tokens.clone().into()), tgt_out: tokens, lines: (1..=rows.len()).collect() }
+    Batch {
+        inputs: Body::Encoder(tokens.clone().into()),
+        tgt_out: tokens,
+        lines: (1..=rows.len()).collect(),
+        weights: Vec::new(),
+    }
 }
 
 /// The tokens that the encoder reads.

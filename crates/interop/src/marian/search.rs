@@ -68,7 +68,8 @@ pub(super) struct MarianSearchSettings {
     length_penalty: f64,
     word_penalty: f64,
     pub(super) max_factor: f64,
-    /// The factors of the log-probabilities of the models of an ensemble; 1 for all of them if there are none.
+    /// The factors of the log-probabilities of the models of an ensemble; 1 for all of them if there are
+    /// none.
     pub(super) weights: Vec<f64>,
     /// True if Marian writes lists of the best translations.
     pub(super) n_best: bool,

@@ -20,8 +20,8 @@ pub struct Shortlist {
     candidates: Vec<TokenId>,
     /// The candidates of every sentence.
     always: Vec<TokenId>,
-    /// The tokens of which the first ones that are no candidates make the number of candidates of a sentence a
-    /// multiple of [`MULTIPLE`].
+    /// The tokens of which the first ones that are no candidates make the number of candidates of a sentence
+    /// a multiple of [`MULTIPLE`].
     padding: Range<TokenId>,
     tgt_vocab: usize,
 }
@@ -55,8 +55,8 @@ impl Shortlist {
         Ok(Self { ends, candidates, always, padding: 0..0, tgt_vocab })
     }
 
-    /// The same list, in which the first of `tokens` that are no candidates make the number of candidates of a
-    /// sentence a multiple of 8, as in Marian.
+    /// The same list, in which the first of `tokens` that are no candidates make the number of candidates of
+    /// a sentence a multiple of 8, as in Marian.
     ///
     /// # Errors
     /// Describes tokens that are not in the target vocabulary.

@@ -44,6 +44,47 @@ fn alignments_follow_the_attention() {
     }
 }
 
+/// All weights, of the mean of the heads or of one of them in the layer that is named.
+#[test]
+fn soft_alignments_are_rows_of_the_attention() {
+    for (layer, head) in [(None, None), (Some(1), Some(2)), (Some(2), None)] {
+        let keys = [("alignment_layer", layer), ("alignment_head", head)];
+        let keys = keys.iter().filter_map(|(key, value)| Some(format!(", {key} = {}", (*value)?)));
+        let pipeline =
+            with(&format!("family = 'transformer', n_decoder_layers = 2{}", keys.collect::<String>()));
+        let tgt = pipeline.tokenizers().tgt();
+        let (src, text) = ("a dog runs over the field", "two cats bark");
+        let ids = [tgt.encode(text).unwrap(), vec![tgt.special().eos]].concat();
+        let soft = pipeline.soft_alignments(&[("", &[][..]), (src, &ids[..])]).unwrap();
+        assert_eq!(soft[0], SoftAlignment::default());
+        let inspection = pipeline.inspect(src, Some(text)).unwrap();
+        let maps = inspection.maps.iter().filter(|map| map.site == attentive_model::nn::AttentionSite::Cross);
+        let maps = Vec::from_iter(maps);
+        let weights = &maps[layer.unwrap_or(maps.len()) - 1].weights;
+        let [_, heads, rows, src_len] = weights.shape;
+        assert_eq!(soft[1].0.len(), ids.len());
+        for (j, row) in soft[1].0.iter().enumerate() {
+            assert_eq!(row.len(), src_len);
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
+            for (i, &weight) in row.iter().enumerate() {
+                let of_head = |head: usize| weights.values[(head * rows + j) * src_len + i];
+                let expected = match head {
+                    Some(head) => of_head(head - 1),
+                    None => (0..heads).map(of_head).sum::<f32>() / heads as f32,
+                };
+                assert!((weight - expected).abs() < 1e-6, "{layer:?} {head:?}: {weight}, not {expected}");
+            }
+        }
+        // The hard alignment is that of the largest weights; the last position is that of `</s>`.
+        let hard = pipeline.align(&[(src, &ids[..ids.len() - 1])]).unwrap();
+        let largest = |row: &Vec<f32>| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+        let most = soft[1].0[..ids.len() - 1].iter().map(largest).enumerate();
+        let mut links: Vec<_> = most.filter(|(_, i)| i + 1 < src_len).map(|(j, i)| (i, j)).collect();
+        links.sort_unstable();
+        assert_eq!(hard[0].0, links, "{layer:?} {head:?}");
+    }
+}
+
 #[test]
 fn models_without_attention_are_told_apart() {
     let blind = recurrent("none");

@@ -314,8 +314,8 @@ fn weights(config: &Config) -> Result<Vec<f64>> {
     Ok(parts.into_iter().map(|(_, weight)| weight).collect())
 }
 
-/// The size of batches, which may be as large as the corpus until [`super::fitting_batch::find`] has found the
-/// size that fits into the RAM.
+/// The size of batches, which may be as large as the corpus until [`super::fitting_batch::find`] has found
+/// the size that fits into the RAM.
 fn batch_tokens(config: &Config) -> usize {
     const UNLIMITED: usize = 1 << 40;
     match config.train.batch_tokens {

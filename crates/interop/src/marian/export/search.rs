@@ -11,8 +11,8 @@ use super::super::search::MarianSearchSettings;
 use super::MODEL;
 use super::vocabularies::suppressed_there;
 
-/// Returns the content of `decoder.yml`, for vocabularies with these names of files. Settings that Marian does
-/// not have are added to `notes`.
+/// Returns the content of `decoder.yml`, for vocabularies with these names of files. Settings that Marian
+/// does not have are added to `notes`.
 pub(super) fn decoder_yml(
     loaded: &LoadedModel,
     vocabularies: &[String],

@@ -74,8 +74,8 @@ impl<'a> ExportedVocabulary<'a> {
     }
 }
 
-/// Returns the tokens of the target that Marian itself never generates, unless its options allow them: unknown
-/// text and the bytes of control characters.
+/// Returns the tokens of the target that Marian itself never generates, unless its options allow them:
+/// unknown text and the bytes of control characters.
 pub(super) fn suppressed_there(tokenizer: &Tokenizer) -> Vec<TokenId> {
     let control = (0..N_CONTROL).filter_map(|byte| tokenizer.id(&format!("<0x{byte:02X}>")));
     [tokenizer.special().unk].into_iter().chain(control).collect()

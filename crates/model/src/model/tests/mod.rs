@@ -45,6 +45,7 @@ pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
         inputs: inputs(config, src, batch.inputs.decoder().unwrap().clone()),
         tgt_out,
         lines: batch.lines,
+        weights: Vec::new(),
     }
 }
 
@@ -106,6 +107,7 @@ fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
         inputs: Body::EncoderDecoder(padded(src).into(), padded(tgt)),
         tgt_out: Padded::new(&out, 0),
         lines: vec![1; src.len()],
+        weights: Vec::new(),
     }
 }
 
