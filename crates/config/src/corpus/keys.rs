@@ -96,7 +96,6 @@ pub(crate) struct CorpusKeys {
     /// their weights. `tmx` and `xliff` have no lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = ["train.weights"]))]
-    #[schemars(extend("x-also" = "data_weighting line_weights sample_weights"))]
     weights: Option<PathBuf>,
     /// How many times an epoch contains each line of this corpus, on average. Only the corpora of a list have
     /// weights; the default is 1.

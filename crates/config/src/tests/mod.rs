@@ -217,8 +217,18 @@ fn wrong_types_are_refused_with_the_right_one() {
 #[test]
 fn wrong_choices_are_refused_with_all_choices_and_the_nearest() {
     refuses(&[
-        ("train.best_by = 'blue'", "train.best_by", "one of `loss`, `bleu`, found the string `blue`"),
+        (
+            "train.best_by = 'blue'",
+            "train.best_by",
+            "one of `loss`, `perplexity`, `accuracy`, `bleu`, `chrf`, `script`, found the string `blue`",
+        ),
         ("train.best_by = 'blue'", "train.best_by", "did you mean `bleu`?"),
+        (
+            "train.keep_best_by = ['chrf', 'blue']",
+            "train.keep_best_by",
+            "a list of some of `loss`, `perplexity`",
+        ),
+        ("train.keep_best_by = 'bleu'", "train.keep_best_by", "put it in brackets: `[\"bleu\"]`"),
         ("tokenizer.kind = 'BPE'", "tokenizer.kind", "did you mean `bpe`?"),
         ("model.positions = 'sinusoidal'", "model.positions", "did you mean `sinusoidal_"),
         ("model.positions = 'RoPE'", "model.positions", "did you mean `rotary`?"),

@@ -51,10 +51,7 @@ const REFUSED: [(&str, &str); 35] = [
         "train={batch_tokens=-1}",
         "`train.batch_tokens`: expected a whole number, 0 or more, found `-1` (an override)",
     ),
-    (
-        "train={batch_tokens=0}",
-        "`train.batch_tokens`: expected a whole number, 1 or more, found 0 (an override)",
-    ),
+    ("train={keep_last=0}", "`train.keep_last`: expected a whole number, 1 or more, found 0 (an override)"),
     ("data.train.tsv=x", "`data.train`: expected exactly one of"),
     ("data.valid.src=x", "`data.valid.tgt`: expected a file aligned with `src`, found nothing"),
     (

@@ -108,7 +108,6 @@ fn sizes_have_a_minimum() {
         ("model.n_encoder_layers", 1),
         ("model.n_decoder_layers", 1),
         ("model.max_len", 2),
-        ("train.batch_tokens", 1),
         ("train.micro_batches_per_update", 1),
         ("train.keep_last", 1),
         ("train.max_steps", 1),

@@ -263,11 +263,11 @@ fn names(files: &[PathBuf]) -> Vec<String> {
 fn named_file(dir: &Path, name: &str) -> Result<PathBuf> {
     let path = PathBuf::from(name.replace('\\', "/"));
     let here = path.file_name().map(|name| dir.join(name));
-    let places = here.into_iter().chain([dir.join(&path)]);
-    places
-        .into_iter()
-        .find(|path| path.is_file())
-        .ok_or_else(|| not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, is missing")))
+    let places = Vec::from_iter(here.into_iter().chain([dir.join(&path)]));
+    let problem =
+        if places.iter().any(|path| path.exists()) { "is not a regular file" } else { "is missing" };
+    let found = places.into_iter().find(|path| path.is_file());
+    found.ok_or_else(|| not_understood(dir, format!("`{name}`, which its `{SEARCH}` names, {problem}")))
 }
 
 /// Returns the path of the file with this name beside `path`, if it exists.

@@ -136,7 +136,7 @@ pub fn cross_entropy(
             let wanted = (1.0 - label_smoothing) * hot + label_smoothing / vocab as f64;
             sums.loss -= weight * wanted * (z - log_sum);
             sums.nll -= hot * (z - log_sum);
-            dlogits[row * vocab + class] = (z - log_sum).exp() - wanted;
+            dlogits[row * vocab + class] = weight * ((z - log_sum).exp() - wanted);
         }
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         sums.n_tokens += 1;

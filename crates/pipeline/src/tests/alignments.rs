@@ -53,7 +53,7 @@ fn soft_alignments_are_rows_of_the_attention() {
         let pipeline =
             with(&format!("family = 'transformer', n_decoder_layers = 2{}", keys.collect::<String>()));
         let tgt = pipeline.tokenizers().tgt();
-        let (src, text) = ("a dog runs over the field", "two cats bark");
+        let (src, text) = ("a dog runs over the field", "two cats barks");
         let ids = [tgt.encode(text).unwrap(), vec![tgt.special().eos]].concat();
         let soft = pipeline.soft_alignments(&[("", &[][..]), (src, &ids[..])]).unwrap();
         assert_eq!(soft[0], SoftAlignment::default());
