@@ -53,9 +53,8 @@ def main():
     exported, own, packed = work / "exported", work / "imported", work / "int8"
     for folder in exported, own, packed:
         shutil.rmtree(folder, ignore_errors=True)
-    calibrate = options.calibrate or students.write_lines(work / "calibrate.txt", lines[:300])
     export = [options.attentive, "export", options.model, "--to", "firefox", "--languages", "xx-yy", "--output", exported]
-    export += ["--calibrate", calibrate, "--shortlist", *options.shortlist]
+    export += ["--calibrate", options.calibrate, "--shortlist", *options.shortlist]
     subprocess.run(list(map(str, export)), check=True)
     for command in ["import", exported, "--output", own], ["quantize", own, "--precision", "int8", "--output", packed]:
         subprocess.run([str(options.attentive), *map(str, command)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -49,8 +49,7 @@ def translation(options, work, program, interpreter, lines, references):
     own, packed = work / "own", work / "int8"
     for folder in exported, firefox, own, packed:
         shutil.rmtree(folder, ignore_errors=True)
-    sample = options.calibrate or students.write_lines(work / "calibrate.txt", lines[:300])
-    export = [options.attentive, "export", options.model, "--calibrate", sample, "--output"]
+    export = [options.attentive, "export", options.model, "--calibrate", options.calibrate, "--output"]
     run = lambda command: subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     run([*export, exported, "--to", "marian"])
     run([*export, firefox, "--to", "firefox", "--languages", "xx-yy", "--shortlist", *options.shortlist])

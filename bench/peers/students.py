@@ -107,7 +107,7 @@ def arguments(parser):
     parser.add_argument("--src", required=True, type=pathlib.Path, help="sentences, one per line")
     parser.add_argument("--ref", type=pathlib.Path, help="their references, for BLEU")
     parser.add_argument("--shortlist", required=True, nargs=2, type=pathlib.Path, help="text from which the shortlist is learned")
-    parser.add_argument("--calibrate", type=pathlib.Path, help="sentences for the scales of 8-bit products [default: --src]")
+    parser.add_argument("--calibrate", type=pathlib.Path, required=True, help="sentences for the scales of 8-bit products, not of the test set")
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--batch", type=int, default=32, help="sentences that are translated together")

@@ -100,6 +100,12 @@ class Validation:
     """The duration, in seconds."""
     bleu: float | None = None
     """BLEU of the first sentences, translated with greedy search."""
+    chrf: float | None = None
+    """chrF of these sentences, if `train.best_by` or `train.keep_best_by` names it."""
+    script: float | None = None
+    """The number of `train.validation_script` for these sentences."""
+    best_by: list[str] = field(default_factory=list)
+    """Those of `train.keep_best_by` by which it is the best so far."""
     exact_match: float | None = None
     """The share of these sentences that are translated exactly like the reference."""
     samples: list[Sample] = field(default_factory=list)
@@ -132,9 +138,9 @@ Event = Start | Log | Validation | Checkpoint | Average
 
 def validation(report: dict[str, Any]) -> Validation:
     """The validation with this report."""
-    bleu = report.get("bleu")
+    scores = {name: report[name]["value"] for name in ("bleu", "chrf") if report.get(name)}
     samples = [Sample(**sample) for sample in report["samples"]]
-    return Validation(**{**report, "bleu": bleu and bleu["value"], "samples": samples})
+    return Validation(**{**report, **scores, "samples": samples})
 
 
 def average(report: dict[str, Any]) -> Average:

@@ -33,6 +33,14 @@ class Best:
     """The label-smoothed loss per token."""
     bleu: float | None = None
     """BLEU, if sentences were translated."""
+    perplexity: float | None = None
+    """The perplexity, without label smoothing."""
+    accuracy: float | None = None
+    """The share of tokens that the model predicts correctly."""
+    chrf: float | None = None
+    """chrF, if `train.best_by` or `train.keep_best_by` names it."""
+    script: float | None = None
+    """The number of `train.validation_script`, if there is one."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use attentive::error::{Error, Result};
-use attentive::interop::{self, ForeignModel};
+use attentive::interop::{self, ExportFormat, ExportOptions, ForeignModel};
 use attentive::metrics::Bootstrap;
 use attentive::quantize::{QuantizeOptions, Test, quantize as quantize_model};
 use attentive::text::Languages;
@@ -73,6 +73,12 @@ pub(crate) fn import_model(
         let foreign = ForeignModel::open(&path, choice_or_none("format", format)?, &languages)?;
         let (kind, weights) = (foreign.kind.clone(), foreign.n_weights());
         let notes = foreign.notes.clone();
+        if !foreign.partners.is_empty() {
+            return Err(Error::usage(
+                format!("`{}` is an ensemble of {} models", path.display(), 1 + foreign.partners.len()),
+                "import it with the program, or the file of each model by itself",
+            ));
+        }
         foreign.write(&out)?;
         Ok((kind, weights, notes))
     })
@@ -88,7 +94,14 @@ pub(crate) fn export(
     format: &str,
 ) -> PyResult<(&'static str, Vec<String>)> {
     run(py, None, || {
-        let exported = interop::export(&model, choice("format", format)?, &out)?;
+        let format: ExportFormat = choice("format", format)?;
+        if format == ExportFormat::Firefox {
+            return Err(Error::usage(
+                "a model for Firefox needs sentences for the scales of its products, and a shortlist",
+                "export it with the program: `attentive export`",
+            ));
+        }
+        let exported = interop::export(&model, format, ExportOptions::default(), &out)?;
         Ok((exported.kind, exported.notes))
     })
 }

@@ -2,7 +2,8 @@
 """Runs exported models in Marian and in Firefox's engine, and compares their translations with ours, line by line:
 
     python3 -m venv venv && venv/bin/pip install pymarian==1.12.42 fxtranslate==0.5.0 sacrebleu==2.6.0
-    venv/bin/python scripts/interop/marian.py runs/student --src test.en --ref test.de --shortlist train.en train.de
+    venv/bin/python scripts/interop/marian.py runs/student --src test.en --ref test.de --calibrate val.en \\
+        --shortlist train.en train.de
 
 Every line is translated by itself. In f32, Marian and we have the same settings. In 8-bit integers, Firefox's engine rounds inputs
 by the scales of the file, and we round each row by itself, so lines differ; BLEU of both is shown.
@@ -23,6 +24,7 @@ def arguments():
     parser.add_argument("--src", required=True, type=pathlib.Path)
     parser.add_argument("--ref", required=True, type=pathlib.Path)
     parser.add_argument("--shortlist", nargs=2, help="text from which the shortlist for Firefox is learned")
+    parser.add_argument("--calibrate", required=True, help="sentences for the scales of 8-bit products, not those of --src")
     parser.add_argument("--lines", type=int, default=300)
     return parser.parse_args()
 
@@ -79,9 +81,8 @@ def main():
     for model in options.models:
         with tempfile.TemporaryDirectory() as work:
             work = pathlib.Path(work)
-            to_marian, to_firefox, sample = work / "marian", work / "firefox", work / "sample"
-            sample.write_text("\n".join(text) + "\n", encoding="utf-8")
-            export = [options.attentive, "export", model, "--calibrate", sample, "--to"]
+            to_marian, to_firefox = work / "marian", work / "firefox"
+            export = [options.attentive, "export", model, "--calibrate", options.calibrate, "--to"]
             subprocess.run(list(map(str, [*export, "marian", "--output", to_marian])), check=True)
             compare(f"{model}, Marian, f32", marian(to_marian, text), ours(options.attentive, model, text), references)
             if options.shortlist:

@@ -66,7 +66,7 @@ fn presets_are_published_models() {
         }
         assert_eq!(shown.stdout.contains("decoder_mixing = \"ssru\""), is_student, "{preset}");
         // The architecture is what can be exported, whatever its size.
-        let small = "--set train.max_steps=1 --set train.validate_every=0 --set model.d_model=64 --set \
+        let small = "--set train.max_steps=1 --set train.validate_sentences=5 --set model.d_model=64 --set \
                      model.d_ff=64 --set model.n_encoder_layers=1 --set model.n_decoder_layers=1 --set \
                      tokenizer.vocab_size=60 --set train.batch_tokens=256 --set data.train.pairs=50 --set \
                      train.micro_batches_per_update=1 --set model.n_heads=4";

@@ -138,6 +138,18 @@ fn what_a_model_for_firefox_lacks_is_named() {
         folder.fails(&format!("export student {options} --output out"), 2, &[expected]);
         assert!(!folder.path("out").exists());
     }
+    // Before anything is computed, and before other mistakes.
+    folder.fails("export student --to firefox --output student", 2, &["`student` already exists"]);
+    for (weights, expected) in [
+        ("1", "1 weight for 2 models"),
+        ("0.5,-1", "the weight -1 of a model"),
+        ("nan,1", "the weight NaN of a model"),
+        ("0.5,1e300", "of a model"),
+        ("0,0", "no model has a weight"),
+    ] {
+        let ensemble = format!("translate student val.en --with student --log-weights={weights}");
+        folder.fails(&ensemble, 2, &[expected]);
+    }
     for (changes, expected) in [
         ("tokenizer.kind=bpe", "it merges by `bpe`"),
         ("model.decoder_mixing=attention", "`model.decoder_mixing` is not `ssru`"),

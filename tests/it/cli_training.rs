@@ -84,7 +84,7 @@ fn a_budget_that_does_not_fit_is_refused_with_one_that_does() {
 #[test]
 fn batches_of_no_given_size_are_as_large_as_fits() {
     let folder = prepared();
-    let fit = "--set train.batch_tokens=0 --set train.max_steps=4";
+    let fit = "--set train.batch_tokens=0 --set train.max_steps=4 --set train.validate_every=2";
     let batch_tokens = |out: &str| -> usize {
         let text = fs::read_to_string(folder.path(out).join("config.toml")).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("batch_tokens = "));
@@ -96,7 +96,7 @@ fn batches_of_no_given_size_are_as_large_as_fits() {
     // One token more is refused, if the free RAM does not change.
     let given = |tokens: usize, megabytes: usize| {
         let options = format!("--set train.max_memory_mb={megabytes} --set train.batch_tokens={tokens}");
-        folder.run(&format!("train c.toml --output given {LARGE} {options} --set train.max_steps=4 --force"))
+        folder.run(&format!("train c.toml --output given {LARGE} {options} --set train.max_steps=4 --set train.validate_every=2 --force"))
     };
     let outcome = given(found + found / 10, 150);
     assert_eq!(outcome.code, Some(2), "{outcome:?}");
@@ -112,6 +112,13 @@ fn batches_of_no_given_size_are_as_large_as_fits() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let weights = |out: &str| fs::read(folder.path(out).join("model.safetensors")).unwrap();
     assert!(weights("parts") == weights("given"));
+    let validations = |out: &str| -> Vec<String> {
+        let log = fs::read_to_string(folder.path(out).join("metrics.jsonl")).unwrap();
+        let losses = log.lines().filter(|line| line.contains("\"validation\""));
+        losses.map(|line| line[..line.find("\"samples\"").unwrap()].to_owned()).collect()
+    };
+    assert_eq!(validations("parts").len(), 2);
+    assert_eq!(validations("parts"), validations("given"));
 }
 
 /// The predicted peak in megabytes.

@@ -95,11 +95,23 @@ fn a_script_that_fails_stops_the_training_which_can_go_on() {
     folder.write("score.sh", "test -e fixed && echo 1 || { echo no model >&2; exit 3; }");
     let outcome = train(&folder, "--output r");
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    for expected in ["`train.validation_script`: `sh` failed (exit status: 3): no model", "resume"] {
+    for expected in ["no model", "`train.validation_script`: `sh` failed (exit status: 3)", "resume"] {
         assert!(outcome.stderr.contains(expected), "{outcome:?}");
     }
+    // The update is saved, and only its validation repeated.
+    let outcome = train(&folder, "--output r --resume");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(folder.path("r/checkpoints/step-00000001").exists());
     folder.write("fixed", "");
     let outcome = train(&folder, "--output r --resume");
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert_eq!(validations(&folder, "r").len(), 6);
+    let steps: Vec<Value> = validations(&folder, "r").iter().map(|line| line["step"].clone()).collect();
+    assert_eq!(steps, [1, 2, 3, 4, 5, 6]);
+    let outcome = train(&folder, "--output whole");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let losses = |run: &str| -> Vec<Value> {
+        validations(&folder, run).iter().map(|line| line["loss"].clone()).collect()
+    };
+    assert_eq!(losses("r"), losses("whole"));
+    assert!(weights(&folder, "r") == weights(&folder, "whole"));
 }

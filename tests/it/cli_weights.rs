@@ -54,6 +54,14 @@ fn lines_of_weight_zero_teach_nothing() {
 }
 
 #[test]
+fn cropped_lines_are_counted() {
+    let folder = prepared();
+    let outcome =
+        train(&folder, "--output r --set train.max_steps=1 --set data.max_len=3 --set data.crop=true");
+    assert!(outcome.stderr.contains("of them cropped to sides of 3 tokens"), "{outcome:?}");
+}
+
+#[test]
 fn weights_of_one_change_nothing() {
     let folder = prepared();
     let few = "--set train.max_steps=10";

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Preset {
-    /// The base model of *Attention Is All You Need*, trained as by Marian's task of this name.
+    /// The base model of *Attention Is All You Need*, as Marian's task of this name trains and runs it.
     TransformerBase,
     /// The big model.
     TransformerBig,
@@ -35,6 +35,13 @@ const COMMON: [&str; 10] = [
 ];
 /// A teacher of Marian, besides its sizes.
 const TEACHER: [&str; 3] = ["model.n_decoder_layers=6", "data.max_len=100", "decode.beam_width=8"];
+/// What Marian's Transformers are beside their sizes, so that it can run them.
+const MARIAN: [&str; 4] = [
+    "model.positions=sinusoidal_tensor2tensor",
+    "model.norm_epsilon=1e-6",
+    "model.output_bias=true",
+    "model.zero_start_embedding=true",
+];
 const BASE: [&str; 5] = [
     "model.d_model=512",
     "model.d_ff=2048",
@@ -53,15 +60,11 @@ const BIG: [&str; 6] = [
 const POST: [&str; 1] = ["model.norm_position=post"];
 const PRE: [&str; 1] = ["model.norm_position=pre"];
 /// What Firefox's engine runs, and how its students are trained.
-const STUDENT: [&str; 14] = [
+const STUDENT: [&str; 10] = [
     "tokenizer.kind=unigram",
     "data.max_len=200",
     "model.decoder_mixing=ssru",
     "model.norm_position=post",
-    "model.positions=sinusoidal_tensor2tensor",
-    "model.norm_epsilon=1e-6",
-    "model.output_bias=true",
-    "model.zero_start_embedding=true",
     "train.optimizer.learning_rate=0.0003",
     "train.optimizer.beta2=0.98",
     "train.schedule.warmup_steps=16000",
@@ -85,6 +88,11 @@ impl Preset {
             Self::StudentBaseMemory => [&STUDENT, &BASE_MEMORY, &[]],
             Self::StudentBase => [&STUDENT, &STUDENT_BASE, &[]],
         };
-        COMMON.iter().chain(parts.into_iter().flatten()).map(|&setting| setting.to_owned()).collect()
+        COMMON
+            .iter()
+            .chain(&MARIAN)
+            .chain(parts.into_iter().flatten())
+            .map(|&setting| setting.to_owned())
+            .collect()
     }
 }

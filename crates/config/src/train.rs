@@ -103,6 +103,7 @@ pub struct TrainConfig {
     pub patience: u64,
     /// Which results must have stopped improving for training to stop early, if there are several.
     #[schemars(extend("x-also" = "early_stopping_on", "x-resume" = "free"))]
+    #[schemars(extend("x-needs" = "patience several_criteria"))]
     pub stop_on: StopOn,
     /// The number of updates between checkpoints; 0 for one checkpoint per epoch.
     #[schemars(extend("x-also" = "save_freq save_interval_updates save_steps", "x-resume" = "free"))]

@@ -26,7 +26,7 @@ use std::fs;
 use std::path::Path;
 
 pub use self::export::{ExportFormat, ExportOptions, Exported, export};
-pub use self::listing::name_of;
+pub use self::listing::{name_of, refuse_existing};
 pub use self::marian::{FirefoxParts, rounded_weights};
 use self::recipe::Recipe;
 pub use self::vocabulary::tokenizers;

@@ -24,7 +24,10 @@ pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Refuses an output directory that already exists.
-pub(super) fn refuse_existing(out: &Path) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Usage`] if there is anything at `out`.
+pub fn refuse_existing(out: &Path) -> Result<()> {
     match out.symlink_metadata() {
         Err(_) => Ok(()),
         Ok(_) => Err(Error::usage(

@@ -9,6 +9,9 @@ use attentive_text::Tokenizer;
 
 use super::Pipeline;
 
+/// The largest weight of a model.
+const MOST_WEIGHT: f64 = 1e6;
+
 impl Pipeline {
     /// Combines this model and `other` into an ensemble, to which more models can be added. Translation,
     /// rescoring and alignment average the probabilities of all models; everything else uses this model
@@ -47,14 +50,25 @@ impl Pipeline {
     /// each times the weight of its model.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there are not as many weights as models, or one is not a finite number.
+    /// [`Error::Usage`] if there are not as many weights as models, one is not a finite number of 0 or more,
+    /// or all are 0.
     pub fn with_log_weights(mut self, weights: Vec<f64>) -> Result<Self> {
         let n_models = 1 + self.partners.len();
-        if weights.len() != n_models || !weights.iter().all(|weight| weight.is_finite()) {
+        if weights.len() != n_models {
             return Err(Error::usage(
                 format!("{} for {}", count(weights.len(), "weight"), count(n_models, "model")),
-                "give a finite number for each model of the ensemble, the first one included",
+                "give a number for each model of the ensemble, the first one included",
             ));
+        }
+        let is_weight = |weight: &f64| (0.0..=MOST_WEIGHT).contains(weight);
+        if let Some(wrong) = weights.iter().find(|weight| !is_weight(weight)) {
+            return Err(Error::usage(
+                format!("the weight {wrong} of a model"),
+                format!("give numbers from 0 to {MOST_WEIGHT}, such as 0.6 and 0.4"),
+            ));
+        }
+        if weights.iter().all(|&weight| weight == 0.0) {
+            return Err(Error::usage("no model has a weight", "give at least one model a weight above 0"));
         }
         self.log_weights = Some(weights);
         Ok(self)

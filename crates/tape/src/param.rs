@@ -194,7 +194,7 @@ impl Param {
     pub(crate) fn mask(&self, gradient: &mut Buffer) {
         if let Some(&row) = self.0.zero_row.get() {
             let row = self.row(row);
-            // Only the sizes of what is rehearsed exist.
+            // In a rehearsal there are no values.
             gradient.edit(|values| values.get_mut(row).into_iter().for_each(|row| row.fill(0.0)));
         }
     }

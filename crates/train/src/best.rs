@@ -90,15 +90,30 @@ pub(super) struct Standings {
     /// By `train.best_by`.
     #[serde(flatten)]
     pub(super) first: Standing,
+    /// What that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_by: Option<BestBy>,
     /// By those of `train.keep_best_by`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) others: BTreeMap<BestBy, Standing>,
 }
 
 impl Standings {
+    /// Gives each criterion of a resumed run its standing, whatever it was called before, and forgets the
+    /// others. A criterion without one begins with the best by the former `train.best_by`.
+    pub(super) fn arrange(&mut self, train: &TrainConfig) {
+        let former = self.first_by.unwrap_or(train.best_by);
+        if former != train.best_by {
+            self.others.insert(former, self.first);
+            self.first = self.others.get(&train.best_by).copied().unwrap_or(self.first);
+        }
+        self.others.retain(|by, _| train.keep_best_by.contains(by));
+    }
+
     /// Takes in a validation. Notes in `report` for which criteria it is the best so far.
     pub(super) fn observe(&mut self, report: &mut ValidationReport, train: &TrainConfig, is_regular: bool) {
         let result = BestReport::of(report);
+        self.first_by = Some(train.best_by);
         report.best = self.first.observe(&result, train.best_by, is_regular);
         let others = train.keep_best_by.iter().copied();
         let is_best = |by: &BestBy| self.others.entry(*by).or_default().observe(&result, *by, is_regular);
@@ -184,6 +199,31 @@ mod tests {
         }
         train.patience = 0;
         assert!(!standings.are_exhausted(&train));
+    }
+
+    #[test]
+    fn another_order_of_criteria_loses_no_best_checkpoint() {
+        let standing = |step| Standing { best: Some(report(step, 1.0, 0.0, 0.0)), ..Standing::default() };
+        let mut standings = Standings {
+            first: standing(9),
+            first_by: Some(BestBy::Loss),
+            others: [(BestBy::Chrf, standing(6)), (BestBy::Bleu, standing(3))].into(),
+        };
+        let steps = |standings: &Standings| {
+            let step = |standing: &Standing| standing.best.map(|best| best.step);
+            let others = standings.others.iter().map(|(by, standing)| (*by, step(standing)));
+            (step(&standings.first), Vec::from_iter(others))
+        };
+        let train = |best_by, keep_best_by: &[BestBy]| TrainConfig {
+            best_by,
+            keep_best_by: keep_best_by.to_vec(),
+            ..TrainConfig::default()
+        };
+        standings.arrange(&train(BestBy::Chrf, &[BestBy::Loss]));
+        assert_eq!(steps(&standings), (Some(6), vec![(BestBy::Loss, Some(9))]));
+        standings.first_by = Some(BestBy::Chrf);
+        standings.arrange(&train(BestBy::Accuracy, &[]));
+        assert_eq!(steps(&standings), (Some(6), Vec::new()));
     }
 
     #[test]

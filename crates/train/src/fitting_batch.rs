@@ -33,12 +33,22 @@ pub(super) fn find(
     // The smallest of all processes.
     let found = u64::MAX - processes.largest("batches were fitted", u64::MAX - found as u64);
     let found = found as usize;
+    let is_whole = found == whole(material);
     material.feed.limit(found)?;
-    observer.on(&Event::Note(&format!(
-        "`train.batch_tokens` is {found}: larger batches do not fit into the {:.0} MB that training may use, or \
-         the corpus has no larger one",
-        limit(config, processes)?.round() / MB
-    )));
+    if let Some(validation) = &mut material.validation {
+        validation.divide(found, config, &material.tokenizers)?;
+    }
+    if is_whole {
+        observer.on(&Event::Warning(&format!(
+            "`train.batch_tokens` is {found}: the whole corpus, or a window of it, fits into one batch; batches \
+             as large learn badly, so give a number, or a smaller `train.max_memory_mb`"
+        )));
+    } else {
+        observer.on(&Event::Note(&format!(
+            "`train.batch_tokens` is {found}, the largest that fits into the {:.0} MB that training may use",
+            limit(config, processes)? / MB
+        )));
+    }
     Ok(found)
 }
 
@@ -48,11 +58,15 @@ fn largest(subject: &Subject<'_>, material: &Material, processes: &Processes) ->
     }
     let limit = limit(subject.config, processes)?;
     let feed = &material.feed;
-    // Batches are unlimited.
-    let whole = feed.sizes().into_iter().map(|size| size.tgt_tokens().max(size.src_tokens().div_ceil(2)));
-    let (least, most) = (feed.least_batch_tokens(), whole.max().unwrap_or(0));
     let with_budget = |tokens| MemoryEstimate::predict(subject, &feed.sizes_within(tokens));
-    MemoryEstimate::largest(limit, least, most.max(least), with_budget)
+    MemoryEstimate::largest(limit, feed.least_batch_tokens(), whole(material), with_budget)
+}
+
+/// The largest size that makes a difference, while batches are unlimited.
+fn whole(material: &Material) -> usize {
+    let sizes = material.feed.sizes().into_iter();
+    let largest = sizes.map(|size| size.tgt_tokens().max(size.src_tokens().div_ceil(2))).max();
+    largest.unwrap_or(0).max(material.feed.least_batch_tokens())
 }
 
 /// The number of bytes that training may use.

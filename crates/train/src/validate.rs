@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::Result;
+use attentive_base::interrupt::Interrupt;
 use attentive_config::{BestBy, Config};
+use attentive_data::{self as data, Budget, Example, Masking};
 use attentive_decode::{SearchOptions, Strategy};
 use attentive_device::current;
 use attentive_metrics::{Bleu, Chrf, exact_match, perplexity};
@@ -23,13 +25,54 @@ use super::validation_script;
 pub(super) struct ValidationSet {
     /// Batches of all pairs, for the loss.
     pub batches: Vec<Batch>,
+    /// What is to be divided into these batches once their size is known.
+    pub undivided: Option<ValidationExamples>,
     /// The sentences to translate.
     pub src: Vec<String>,
     /// The references of these sentences.
     pub tgt: Vec<String>,
 }
 
+/// All validation data, not yet in batches.
+#[derive(Debug)]
+pub(super) enum ValidationExamples {
+    Lines(Vec<Example>),
+    Stream(Vec<TokenId>),
+}
+
+impl ValidationExamples {
+    /// The batches of about `tokens` target tokens.
+    pub(super) fn batches(
+        self,
+        tokens: usize,
+        config: &Config,
+        tokenizers: &Tokenizers,
+    ) -> Result<Vec<Batch>> {
+        match self {
+            Self::Stream(ids) => {
+                let window = config.model.max_len;
+                data::fixed_windows(&ids, window, tokens / window)
+            }
+            Self::Lines(examples) => {
+                // A validation pair longer than any training pair gets its own batch.
+                let len = |example: &Example| example.src_len().max(example.tgt_len());
+                let longest = examples.iter().map(len).max().unwrap_or(0);
+                let (budget, masking) = (Budget::new(tokens.max(longest)), Masking::fixed(tokenizers.tgt()));
+                data::fixed_batches(examples, budget, tokenizers.sides(), masking)
+            }
+        }
+    }
+}
+
 impl ValidationSet {
+    /// Divides the validation data into batches of about `tokens` target tokens, unless they are divided.
+    pub(super) fn divide(&mut self, tokens: usize, config: &Config, tokenizers: &Tokenizers) -> Result<()> {
+        if let Some(undivided) = self.undivided.take() {
+            self.batches = undivided.batches(tokens, config, tokenizers)?;
+        }
+        Ok(())
+    }
+
     /// The size of the batches in bytes.
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.batches.iter().map(|batch| {
@@ -46,7 +89,13 @@ impl ValidationSet {
 
     /// Measures `model` after update `step` of `run`. Each of the processes, which all have this model,
     /// measures a part; all get the same results as a single process would.
-    pub(super) fn measure(&self, model: Model, run: &PreparedRun, step: u64) -> Result<ValidationReport> {
+    pub(super) fn measure(
+        &self,
+        model: Model,
+        run: &PreparedRun,
+        step: u64,
+        interrupt: &Interrupt,
+    ) -> Result<ValidationReport> {
         let PreparedRun { config, processes, .. } = run;
         let start = Instant::now();
         let share = processes.share(self.batches.len());
@@ -81,7 +130,7 @@ impl ValidationSet {
             let command = &train.validation_script;
             if !command.is_empty() {
                 let texts: [&[String]; 3] = [&self.src, &translations, &self.tgt];
-                let score = || validation_script::run(command, &run.dir, texts);
+                let score = || validation_script::run(command, &run.dir, texts, interrupt);
                 report.script = Some(processes.value_of_first("translations were scored", score)?);
             }
             report.exact_match = Some(exact_match(&translations, &self.tgt).fraction());

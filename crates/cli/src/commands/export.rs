@@ -7,7 +7,9 @@ use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
 use attentive_evaluate::quantize::learn_shortlist;
 use attentive_evaluate::static_int8::{self, Int8Cost};
-use attentive_interop::{ExportFormat, ExportOptions, FirefoxParts, export, rounded_weights};
+use attentive_interop::{
+    ExportFormat, ExportOptions, FirefoxParts, export, refuse_existing, rounded_weights,
+};
 use attentive_model::shortlist::{Shortlist, ShortlistLimits};
 use attentive_pipeline::Pipeline;
 
@@ -62,6 +64,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    refuse_existing(&args.output)?;
     let dir = args.model.dir()?;
     let (text, references) = match &args.calibrate {
         Some(src) => input::read_aligned(src, &args.references)?,

@@ -82,11 +82,16 @@ fn attention(model: &ModelConfig, translator: &Translator) -> Result<()> {
 /// Refuses a layer or a head for alignments that does not exist.
 fn alignment(model: &ModelConfig, translator: &Translator) -> Result<()> {
     for (key, number, what, most) in [
-        ("model.alignment_layer", translator.alignment_layer, "layers", translator.decoder.n_decoder_layers),
-        ("model.alignment_head", translator.alignment_head, "heads", model.decoder_heads()),
+        ("model.alignment_layer", translator.alignment_layer, "layer", translator.decoder.n_decoder_layers),
+        ("model.alignment_head", translator.alignment_head, "head", model.decoder_heads()),
     ] {
         let number = number.map_or(0, NonZeroUsize::get);
-        require(number <= most, key, format!("at most {most}, since the decoder has {most} {what}"), number)?;
+        require(
+            number <= most,
+            key,
+            format!("at most {most}, since the decoder has {}", count(most, what)),
+            number,
+        )?;
     }
     Ok(())
 }

@@ -88,12 +88,12 @@ pub(super) fn validation(config: &Config) -> Result<()> {
     for (place, criterion) in train.criteria().enumerate() {
         let (key, other) = match place {
             0 => ("train.best_by", "`loss`"),
-            _ => ("train.keep_best_by", "no such criterion"),
+            _ => ("train.keep_best_by", "another criterion"),
         };
         let name = format!("`{}`", criterion.name());
         let refused = |why: &str, hint| refuse_with(key, format!("{other}, {why}"), &name, hint);
         if train.criteria().take(place).any(|earlier| earlier == criterion) {
-            return refused("since it is named already", None);
+            return refused("since each is named once, `train.best_by` included", None);
         }
         if criterion.is_of_translations() && config.model.family.task() != Task::Translate {
             return refused("since this family does not translate", None);

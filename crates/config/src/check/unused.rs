@@ -196,6 +196,16 @@ pub(crate) const RULES: &[KeyRule] = &[
                  such limits",
     },
     KeyRule {
+        name: "patience",
+        is_lacking: |config| config.train.patience == 0,
+        reason: "`train.patience` is 0, so that training does not stop early",
+    },
+    KeyRule {
+        name: "several_criteria",
+        is_lacking: |config| config.train.keep_best_by.is_empty(),
+        reason: "`train.keep_best_by` names no further criterion",
+    },
+    KeyRule {
         name: "adam",
         is_lacking: |config| config.train.optimizer.kind == OptimizerKind::Sgd,
         reason: "`train.optimizer.kind` is `sgd`, and SGD has no such value",

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
-use serde_json::Value;
 
 use super::checkpoints::{END, chosen, root};
 use super::read_yaml;
@@ -94,19 +93,16 @@ impl MarianFiles {
                 let (weights, note) = the_weights(dir, &all)?;
                 (weights, Vec::new(), note)
             }
-            (None, [first, others @ ..]) => {
-                let others = others.iter().map(|name| named_file(dir, name)).collect::<Result<_>>()?;
-                (named_file(dir, first)?, others, None)
+            (None, named) => {
+                let mut all = named_files(dir, named)?;
+                (all.remove(0), all, None)
             }
         };
         if let Some(own) = beside(&format!("{}.{SEARCH}", file_name(&weights))) {
             search = Some(MarianSearchSettings::read(&own)?);
         }
         let vocabs = match search.as_ref().map(|search| search.vocabs.as_slice()) {
-            Some(named @ [_, ..]) => {
-                let found: Result<Vec<PathBuf>> = named.iter().map(|name| named_file(dir, name)).collect();
-                Vocabs::named(dir, &found?)?
-            }
+            Some(named @ [_, ..]) => Vocabs::named(dir, &named_files(dir, named)?)?,
             _ => {
                 let found = all.iter().filter(|path| is_vocabulary(path));
                 Vocabs::found(dir, of_same_model(&weights, found))?
@@ -130,13 +126,14 @@ impl MarianFiles {
     }
 }
 
-/// True if the options of training, beside the weights, or those of translation tell that attention was
-/// trained to align words. All models of Firefox are trained so.
+/// True if the options of training, beside the weights, tell that attention was trained to align words;
+/// without them, if translation writes alignments. All models of Firefox are trained so.
 fn is_guided(weights: &Path, search: Option<&MarianSearchSettings>, is_binary: bool) -> bool {
     let of_training = beside(weights, &format!("{}{END}.yml", root(&file_name(weights))));
-    let guided = of_training.and_then(|path| read_yaml(&path).ok()?.remove("guided-alignment"));
-    let was_guided = guided.is_some_and(|value| value != Value::from("none") && !value.is_null());
-    was_guided || search.map_or(is_binary, |search| search.alignment)
+    match of_training.and_then(|path| read_yaml(&path).ok()?.remove("guided-alignment")) {
+        Some(guided) => guided != "none" && !guided.is_null(),
+        None => search.map_or(is_binary, |search| search.alignment),
+    }
 }
 
 impl Vocabs {
@@ -258,12 +255,30 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(|path| file_name(path)).collect()
 }
 
+/// Finds the files that `decoder.yml` calls `names`. Different names stand for different files.
+fn named_files(dir: &Path, names: &[String]) -> Result<Vec<PathBuf>> {
+    let found = names.iter().map(|name| named_file(dir, name)).collect::<Result<Vec<PathBuf>>>()?;
+    for (place, (name, path)) in names.iter().zip(&found).enumerate() {
+        let same = names.iter().zip(&found).take(place).find(|(other, file)| *other != name && *file == path);
+        if let Some((other, file)) = same {
+            return Err(not_understood(
+                dir,
+                format!(
+                    "its `{SEARCH}` names `{other}` and `{name}`, of which only `{}` is here",
+                    file_name(file)
+                ),
+            ));
+        }
+    }
+    Ok(found)
+}
+
 /// Finds the file that `decoder.yml` calls `name`, a path of any operating system: where it says, from the
 /// model's directory, or in this directory itself, to which models are often moved.
 fn named_file(dir: &Path, name: &str) -> Result<PathBuf> {
     let path = PathBuf::from(name.replace('\\', "/"));
     let here = path.file_name().map(|name| dir.join(name));
-    let places = Vec::from_iter(here.into_iter().chain([dir.join(&path)]));
+    let places = Vec::from_iter([dir.join(&path)].into_iter().chain(here));
     let problem =
         if places.iter().any(|path| path.exists()) { "is not a regular file" } else { "is missing" };
     let found = places.into_iter().find(|path| path.is_file());

@@ -143,9 +143,14 @@ impl MarianSearchSettings {
             word_penalty: keys.or("word-penalty", usual.word_penalty)?,
             n_best: keys.or("n-best", usual.n_best)?,
             weights: keys.or("weights", usual.weights)?,
-            alignment: keys.optional::<Value>("alignment")?.is_some(),
+            alignment: keys
+                .optional::<Value>("alignment")?
+                .is_some_and(|kind| kind != false && !kind.is_null()),
             max_factor: keys.or("max-length-factor", usual.max_factor)?,
         };
+        if search.max_factor <= 0.0 || search.max_factor.is_nan() {
+            return Err(keys.refuse("max-length-factor", &json!(search.max_factor)));
+        }
         keys.finish()?;
         Ok(search)
     }

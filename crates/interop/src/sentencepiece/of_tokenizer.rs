@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use attentive_base::batch::TokenId;
-use attentive_config::TokenizerKind;
 use attentive_text::{Tokenizer, UNKNOWN_SPELLING, UNREACHABLE, check_normalization, compiled_normalization};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -49,14 +48,6 @@ impl SentencePiece {
             remove_extra_whitespaces: steps.iter().any(|step| step["pattern"]["Regex"] == "^ +| +$"),
             ..own
         })
-    }
-
-    /// Returns the kind of the model that [`SentencePiece::of`] makes.
-    ///
-    /// # Errors
-    /// Those of [`SentencePiece::of`], except for single tokens.
-    pub(crate) fn tokenizer_kind_of(tokenizer: &Tokenizer) -> Result<TokenizerKind, String> {
-        Self::kind_of(tokenizer).map(TokenizerKind::from)
     }
 
     fn kind_of(tokenizer: &Tokenizer) -> Result<Kind, String> {

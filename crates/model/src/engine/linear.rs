@@ -52,7 +52,7 @@ impl PackedLinear {
     /// The input `x` of `maps`, measured for each of them, or rounded.
     pub(super) fn probed<'x>(maps: &[&Self], x: &'x [f32]) -> Cow<'x, [f32]> {
         let probes = maps.iter().filter_map(|map| map.weight.probe());
-        probes.map(|probe| probe.applied(x)).last().unwrap_or(Cow::Borrowed(x))
+        probes.fold(Cow::Borrowed(x), |_, probe| probe.applied(x))
     }
 
     fn affine(&self) -> PackedAffine<'_> {

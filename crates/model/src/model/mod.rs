@@ -299,7 +299,6 @@ fn normalize(vector: &mut [f32]) {
     }
 }
 
-/// The target of every row; [`IGNORE`] at padding.
 /// The factors of the losses of all positions of `batch`; `None` if all are 1.
 fn row_weights(batch: &Batch) -> Option<Vec<f32>> {
     let width = batch.tgt_out.width();
@@ -307,6 +306,7 @@ fn row_weights(batch: &Batch) -> Option<Vec<f32>> {
     (!batch.weights.is_empty()).then(|| batch.weights.iter().flat_map(each).collect())
 }
 
+/// The target of every row; [`IGNORE`] at padding.
 pub(crate) fn targets(tgt_out: &Padded) -> Vec<u32> {
     let lengths = tgt_out.lengths.clone();
     let ids = lengths.mask().zip(&tgt_out.ids);

@@ -13,9 +13,9 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{ParentModel, Provenance};
-use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind, TrainConfig};
+use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
-    self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Example, Examples, Feed, LabelOrigin,
+    self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Examples, Feed, LabelOrigin,
     LineEncoder, Masking, Stream, TokenCounts,
 };
 use attentive_processes::Processes;
@@ -26,7 +26,7 @@ use super::corpora::{self, InMemoryCorpora, TRAINING, VALIDATION, report_progres
 use super::directory::StoredRun;
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, Preparing, StartReport};
-use super::validate::ValidationSet;
+use super::validate::{ValidationExamples, ValidationSet};
 use super::{Learner, MemoryEstimate};
 
 /// Facts that are known before the training data are read. Only the first of several processes knows them.
@@ -338,7 +338,7 @@ fn batches(
     Ok(Feed::Lines(Box::new(batcher)))
 }
 
-/// Reports dropped lines and unknown tokens of the corpus called `what`.
+/// Reports dropped and cropped lines and unknown tokens of the corpus called `what`.
 fn report(
     what: &str,
     encoded: EncodeStats,
@@ -346,7 +346,7 @@ fn report(
     tokenizers: &Tokenizers,
     observer: &mut dyn Observer,
 ) {
-    if encoded.dropped() > 0 {
+    if encoded.dropped() + encoded.cropped > 0 {
         observer.on(&Event::Note(&format!("{what}: {encoded}")));
     }
     unknown::warn(what, encoded, config, tokenizers, observer);
@@ -366,20 +366,16 @@ fn validation_set(
 ) -> Result<ValidationSet> {
     let task = config.model.family.task();
     let window = config.model.max_len;
-    // Validation needs no large batches, and is the same in all.
-    let tokens = match config.train.batch_tokens {
-        0 => TrainConfig::default().batch_tokens.max(window),
-        tokens => tokens,
+    let divided = |examples: ValidationExamples| match config.train.batch_tokens {
+        0 => Ok((Vec::new(), Some(examples))),
+        tokens => examples.batches(tokens, config, tokenizers).map(|batches| (batches, None)),
     };
     if let Some(text) = valid.stream() {
         let ids = tokenizers.tgt().encode(text)?;
         let stats = stream_stats(&ids, tokenizers);
         report(VALIDATION, stats, config, tokenizers, observer);
-        return Ok(ValidationSet {
-            batches: data::fixed_windows(&ids, window, tokens / window)?,
-            src: Vec::new(),
-            tgt: Vec::new(),
-        });
+        let (batches, undivided) = divided(ValidationExamples::Stream(ids))?;
+        return Ok(ValidationSet { batches, undivided, src: Vec::new(), tgt: Vec::new() });
     }
     let (examples, encoded) = data::encode(
         &valid,
@@ -387,20 +383,14 @@ fn validation_set(
         &mut report_progress(VALIDATION, observer),
     )?;
     report(VALIDATION, encoded, config, tokenizers, observer);
-    let special = tokenizers.sides();
-    let masking = Masking::fixed(tokenizers.tgt());
-    // A validation pair longer than any training pair gets its own batch.
-    let len = |example: &Example| example.src_len().max(example.tgt_len());
-    let longest = examples.iter().map(len).max().unwrap_or(0);
-    let budget = Budget::new(tokens.max(longest));
-    let batches = data::fixed_batches(examples, budget, special, masking)?;
+    let (batches, undivided) = divided(ValidationExamples::Lines(examples))?;
     let shown = match task {
         Task::Translate => config.train.validate_sentences,
         Task::Tag | Task::Classify | Task::Generate | Task::Fill | Task::Embed => 0,
     };
     let shown = valid.translations().take(shown);
     let (src, tgt) = shown.map(|(src, tgt)| (src.into(), tgt.into())).unzip();
-    Ok(ValidationSet { batches, src, tgt })
+    Ok(ValidationSet { batches, undivided, src, tgt })
 }
 
 #[cfg(test)]

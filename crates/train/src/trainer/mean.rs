@@ -35,7 +35,7 @@ impl Trainer<'_> {
                 let shapes = checkpoint::shapes(&architecture);
                 let weights = parameters_of_first(&processes, weights, shapes);
                 let model = checkpoint::build(&architecture, weights);
-                validation.measure(model, setup, self.step)
+                validation.measure(model, setup, self.step, self.interrupt)
             })
             .transpose()?;
         let is_finite = |report: &ValidationReport| report.loss.is_finite();

@@ -13,6 +13,7 @@ use attentive_base::error::{Error, NotFinite, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::weights::NamedTensor;
 use attentive_checkpoint::{Choice, RecordedScore, Run, Snapshot, TrainingState};
+use attentive_data::Position;
 use serde::{Deserialize, Serialize};
 
 use self::run_files::RunFiles;
@@ -60,6 +61,9 @@ struct Progress {
     plateau: Plateau,
     #[serde(flatten)]
     standings: Standings,
+    /// Whether the update was not validated, since a script failed or a stop was requested.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    validation_due: bool,
     /// The updates since the last log entry.
     unlogged: UpdateTotals,
 }
@@ -114,10 +118,11 @@ impl<'a> Trainer<'a> {
         }
         self.progress = state.progress;
         self.step = state.step;
-        let Standings { first, others } = &mut self.progress.standings;
-        others.retain(|by, _| self.setup.config.train.keep_best_by.contains(by));
-        let first = first.best.map(|best| (Choice::Best, best.step));
-        let others = others.iter().filter_map(|(by, one)| Some((Choice::BestBy(*by), one.best?.step)));
+        let standings = &mut self.progress.standings;
+        standings.arrange(&self.setup.config.train);
+        let first = standings.first.best.map(|best| (Choice::Best, best.step));
+        let others = standings.others.iter();
+        let others = others.filter_map(|(by, one)| Some((Choice::BestBy(*by), one.best?.step)));
         let best: BTreeMap<Choice, u64> = first.into_iter().chain(others).collect();
         let mended = run.map_or(Ok(Vec::new()), |run| run.mend(&best, step));
         for warning in processes.agree(doing, mended)? {
@@ -132,6 +137,12 @@ impl<'a> Trainer<'a> {
         self.announce();
         self.setup.processes.limit_waits();
         self.take_over()?;
+        if self.progress.validation_due {
+            // An epoch that ended with this update is another one by now.
+            let Position { epoch, window, batch } = self.setup.material.feed.position();
+            let is_new = window == 0 && batch == 0;
+            self.finish_update(epoch.saturating_sub(u64::from(is_new)))?;
+        }
         let stopped = loop {
             if let Some(reason) = self.finished() {
                 break reason;
@@ -139,8 +150,7 @@ impl<'a> Trainer<'a> {
             let epoch = self.update()?;
             self.compare_if_due()?;
             self.record_if_due()?;
-            let better = self.validate_if_due()?;
-            self.save_if_due(epoch, &better)?;
+            self.finish_update(epoch)?;
             if let Some(signal) = self.interrupted_by() {
                 return Err(self.interrupted(signal)?);
             }
@@ -162,6 +172,12 @@ impl<'a> Trainer<'a> {
             }),
             path: self.setup.dir.clone(),
         })
+    }
+
+    /// Validates and saves after an update of this epoch, if it is time to.
+    fn finish_update(&mut self, epoch: u64) -> Result<()> {
+        let better = self.validate_if_due().map_err(|error| self.put_off_validation(error))?;
+        self.save_if_due(epoch, &better)
     }
 
     fn announce(&mut self) {

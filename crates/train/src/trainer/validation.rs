@@ -1,9 +1,9 @@
 //! Validation of a run in progress, and what follows from it.
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{Choice, RecordedScore};
 
-use super::Trainer;
+use super::{Reason, Trainer};
 use crate::StopReason;
 use crate::prepare::PreparedRun;
 use crate::report::{Event, ValidationReport};
@@ -19,6 +19,21 @@ impl Trainer<'_> {
         if is_regular || every > 0 && is_last { self.validate(is_regular) } else { Ok(Vec::new()) }
     }
 
+    /// Saves the run after a validation that failed with `error`, so that the next start validates first.
+    /// Returns the error with which training ends.
+    pub(super) fn put_off_validation(&mut self, error: Error) -> Error {
+        if matches!(error, Error::NotFinite(_)) || !self.setup.processes.is_alone() {
+            return error;
+        }
+        self.progress.validation_due = true;
+        let saved = self.save(Reason::Stop, &[]);
+        let ended = saved.and_then(|()| match self.interrupted_by() {
+            Some(signal) => self.interrupted(signal),
+            None => Ok(error),
+        });
+        ended.unwrap_or_else(|error| error)
+    }
+
     /// Validates, as [`Trainer::validate_if_due`] does. A regular validation happens in every run with this
     /// configuration.
     pub(super) fn validate(&mut self, is_regular: bool) -> Result<Vec<Choice>> {
@@ -30,7 +45,8 @@ impl Trainer<'_> {
             return Ok(Vec::new());
         };
         let PreparedRun { learner, config, processes, .. } = &self.setup;
-        let mut report = validation.measure(learner.model().clone(), &self.setup, self.step)?;
+        let mut report =
+            validation.measure(learner.model().clone(), &self.setup, self.step, self.interrupt)?;
         if !report.loss.is_finite() {
             processes.fail_together();
             let layer = "validation".into();
@@ -43,6 +59,7 @@ impl Trainer<'_> {
             let plateau = &mut self.progress.plateau;
             plateau.observe(&config.train.schedule, report.loss);
         }
+        self.progress.validation_due = false;
         self.progress.standings.observe(&mut report, &config.train, is_regular);
         self.scores = Some((self.step, recorded(&report)));
         let written = match &mut self.files {

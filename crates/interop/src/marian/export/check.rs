@@ -9,7 +9,7 @@ use crate::export::{ExportProblem, UnsupportedFeatures};
 /// Widths that the products of Firefox's engine need.
 const WIDTHS: usize = 64;
 
-/// Returns the keys of a model that Marian represents.
+/// Refuses a model that Marian cannot represent.
 pub(super) fn marian(config: &Config, kind: &str) -> Result<(), ExportProblem> {
     let (model, translator) = (&config.model, translator(&config.model, kind)?);
     differences(model, translator).refuse(kind)

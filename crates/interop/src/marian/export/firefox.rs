@@ -12,14 +12,14 @@ use attentive_config::{Config, TokenizerKind};
 use attentive_model::model::Parameter;
 use attentive_model::nn::{Blueprint, ParameterKind};
 use attentive_model::shortlist::Shortlist;
-use attentive_text::{Tokenizer, Tokenizers};
+use attentive_text::Tokenizers;
 use serde_json::{Value, json};
 
 use super::super::shortlist;
+use super::vocabularies::ExportedVocabulary;
 use super::{MarianModel, OUTPUT_BIAS, check, tried};
 use crate::export::{ExportProblem, Exported};
 use crate::recipe::NEVER;
-use crate::sentencepiece::SentencePiece;
 use crate::tensors::{BinaryTensor, write_binary};
 
 const KIND: &str = "Firefox";
@@ -49,25 +49,48 @@ pub struct FirefoxParts<'a> {
 /// Fails if Firefox's engine cannot represent the model.
 pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
     check::firefox(config, KIND)?;
-    let all = match tokenizers {
-        Tokenizers::Shared(both) => vec![both],
-        Tokenizers::Separate { src, tgt } => vec![src, tgt],
-    };
-    all.into_iter().try_for_each(require_pieces)?;
+    let contract = tokenizers.contract(&config.model)?;
+    let vocabularies = ExportedVocabulary::all(tokenizers, &contract);
+    vocabularies.iter().try_for_each(require_unigram)?;
     Ok(KIND)
 }
 
 /// Refuses vocabularies that are no unigram model of SentencePiece.
-fn require_pieces(tokenizer: &Tokenizer) -> Result<()> {
-    let reason = match SentencePiece::tokenizer_kind_of(tokenizer) {
-        Ok(TokenizerKind::Unigram) => return Ok(()),
-        Ok(_) => "it merges by `bpe`, but Firefox's engine divides texts by `unigram` scores".to_owned(),
+fn require_unigram(vocabulary: &ExportedVocabulary<'_>) -> Result<()> {
+    let reason = match &vocabulary.pieces {
+        Ok(pieces) if pieces.kind() == TokenizerKind::Unigram => return Ok(()),
+        Ok(_) => "it merges by `bpe`, but Firefox's engine divides texts by `unigram` scores",
         Err(reason) => reason,
     };
     Err(Error::usage(
         format!("the vocabulary cannot be that of a {KIND} model: {reason}"),
         "train with `tokenizer.kind = \"unigram\"`, or give a SentencePiece model as `tokenizer.from`",
     ))
+}
+
+/// Describes how the engine translates in another way than this model.
+fn differences(loaded: &LoadedModel, model: &MarianModel<'_>) -> impl Iterator<Item = String> {
+    let decode = &loaded.config.decode;
+    let is_same = [
+        (decode.beam_width == 1, "it searches greedily, whatever `decode.beam_width` is"),
+        (
+            decode.max_new_factor == 2.0 && decode.max_new_extra == 0,
+            "a translation has at most twice as many tokens as the source, whatever `decode.max_new_factor` and \
+             `decode.max_new_extra` are",
+        ),
+        (decode.word_penalty == 0.0 || decode.beam_width == 1, "there is no `decode.word_penalty`"),
+        (
+            decode.min_length == 0 && decode.no_repeat_ngram == 0,
+            "there is no `decode.min_length` and no `decode.no_repeat_ngram`",
+        ),
+        (
+            model.translator.alignment_head.is_some_and(|head| head.get() == 1),
+            "tags in a text are placed by the first head of the last decoder layer, which this model was not \
+             trained for (`model.alignment_head` is not 1)",
+        ),
+    ];
+    let differences = is_same.into_iter().filter(|(is_same, _)| !is_same);
+    differences.map(|(_, difference)| format!("Firefox's engine differs: {difference}"))
 }
 
 /// Writes the directory `out`. The vocabularies are tried on the lines of `text`.
@@ -89,7 +112,7 @@ pub(crate) fn export(
             pieces.pad(vocabulary.n_tokens);
         }
     }
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = differences(loaded, &model).collect();
     let names: Vec<String> = match &model.vocabularies[..] {
         [_] => vec![format!("vocab.{pair}.spm")],
         _ => vec![format!("srcvocab.{pair}.spm"), format!("trgvocab.{pair}.spm")],
@@ -211,9 +234,11 @@ fn metadata(
         let sizes = tensors.iter().filter(|tensor| is(tensor.name())).map(BinaryTensor::sizes);
         sizes.fold([0, 0], |[count, bytes], [more, further]| [count + more, bytes + further])
     };
-    let is_weight = |name: &str| !name.starts_with("special:");
-    let begins = |start: &'static str| move |name: &str| name.starts_with(start);
-    let ([all, _], embeddings) = (of(&is_weight), of(&|name| name == "Wemb"));
+    let is_table = |name: &str| name.ends_with("Wemb");
+    let is_weight = |name: &str| !name.starts_with("special:") && !name.ends_with(SCALE);
+    let begins =
+        |start: &'static str| move |name: &str| name.starts_with(start) && is_weight(name) && !is_table(name);
+    let ([all, _], embeddings) = (of(&is_weight), of(&is_table));
     let (encoder, decoder) = (of(&begins("encoder_")), of(&begins("decoder_")));
     json!({
         "architecture": shape(model),

@@ -26,14 +26,17 @@ impl<'a> ExportedVocabulary<'a> {
     /// The vocabularies of the source and the target, or one for both.
     pub(super) fn all(tokenizers: &'a Tokenizers, contract: &TokenContract) -> Vec<Self> {
         match tokenizers {
-            Tokenizers::Shared(both) => vec![Self::new(both, contract)],
-            Tokenizers::Separate { src, tgt } => vec![Self::new(src, contract), Self::new(tgt, contract)],
+            Tokenizers::Shared(both) => vec![Self::new(both, Some(contract.start))],
+            Tokenizers::Separate { src, tgt } => {
+                vec![Self::new(src, None), Self::new(tgt, Some(contract.start))]
+            }
         }
     }
 
-    fn new(tokenizer: &'a Tokenizer, contract: &TokenContract) -> Self {
+    /// The vocabulary of a side, of which the decoder first reads `start`, if it reads this side.
+    fn new(tokenizer: &'a Tokenizer, start: Option<TokenId>) -> Self {
         let special = tokenizer.special();
-        let ours = [special.pad, special.bos, contract.start];
+        let ours = [special.pad, special.bos].into_iter().chain(start).collect::<Vec<TokenId>>();
         let theirs = [special.eos, special.unk];
         let is_ours = |id: TokenId| ours.contains(&id) && !theirs.contains(&id);
         let all: Range<TokenId> = 0..tokenizer.vocab_size() as TokenId;
@@ -79,4 +82,32 @@ impl<'a> ExportedVocabulary<'a> {
 pub(super) fn suppressed_there(tokenizer: &Tokenizer) -> Vec<TokenId> {
     let control = (0..N_CONTROL).filter_map(|byte| tokenizer.id(&format!("<0x{byte:02X}>")));
     [tokenizer.special().unk].into_iter().chain(control).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use attentive_samples::Sample;
+
+    use super::*;
+
+    /// The start token is one of the target: at its place in the source's vocabulary is an ordinary one.
+    #[test]
+    fn only_the_vocabulary_of_the_target_lacks_the_start_token() {
+        let both = Sample::of(attentive_config::Family::Transformer).tokenizers.tgt().clone();
+        let n = both.vocab_size();
+        let contract = TokenContract {
+            start: n as TokenId - 1,
+            end: both.special().eos,
+            pad: both.special().pad,
+            never: Vec::new(),
+            forced_first: None,
+            forced_last: None,
+        };
+        let separate = Tokenizers::Separate { src: both.clone(), tgt: both.clone() };
+        let sizes = |tokenizers: &Tokenizers| -> Vec<usize> {
+            ExportedVocabulary::all(tokenizers, &contract).iter().map(|side| side.n_tokens).collect()
+        };
+        assert_eq!(sizes(&separate), [n, n - 1]);
+        assert_eq!(sizes(&Tokenizers::Shared(both)), [n - 1]);
+    }
 }

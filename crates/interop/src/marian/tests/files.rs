@@ -103,6 +103,21 @@ fn files_may_be_elsewhere() {
     fs::write(path("decoder.yml"), "models: [/gone/model.npz]\nvocabs: [gone/both.yml]\n").unwrap();
     fs::rename(path("vocabs/both.yml"), path("both.yml")).unwrap();
     assert_eq!(MarianFiles::find(folder.path()).unwrap().vocabs, Vocabs::Joint(path("both.yml")));
+    // A file that is where it should be comes before one of the same name here.
+    fs::create_dir_all(path("run2")).unwrap();
+    fs::copy(path("model.npz"), path("run2/model.npz")).unwrap();
+    let both = "models: [model.npz, run2/model.npz]\nvocabs: [both.yml]\n";
+    fs::write(path("decoder.yml"), both).unwrap();
+    let found = MarianFiles::find(folder.path()).unwrap();
+    assert_eq!((found.weights, found.partners), (path("model.npz"), vec![path("run2/model.npz")]));
+    fs::remove_file(path("run2/model.npz")).unwrap();
+    let problem = refusal(folder.path());
+    assert!(
+        problem.contains("`model.npz` and `run2/model.npz`, of which only `model.npz` is here"),
+        "{problem}"
+    );
+    fs::write(path("decoder.yml"), "models: [model.npz]\nvocabs: [en/both.yml, de/both.yml]\n").unwrap();
+    assert!(refusal(folder.path()).contains("of which only `both.yml` is here"));
     fs::write(path("decoder.yml"), "models: [gone/other.npz]\n").unwrap();
     assert!(refusal(folder.path()).contains("`gone/other.npz`, which its `decoder.yml` names, is missing"));
 }
@@ -125,6 +140,9 @@ fn the_best_checkpoint_of_a_training_is_imported() {
     );
     assert!(MarianFiles::find(folder.path()).unwrap().is_guided);
     fs::write(path("model.npz.yml"), "guided-alignment: none\n").unwrap();
+    assert!(!MarianFiles::find(folder.path()).unwrap().is_guided);
+    // The training knows better than the search.
+    fs::write(path("decoder.yml"), "models: [model.npz]\nalignment: soft\n").unwrap();
     assert!(!MarianFiles::find(folder.path()).unwrap().is_guided);
 }
 

@@ -28,9 +28,16 @@ fn the_owners_search_is_kept() {
     assert!(foreign.notes[0].contains("--n-best 3"), "{:?}", foreign.notes);
     let translator = foreign.config.model.family.translator().unwrap();
     assert_eq!(translator.alignment_head.map(usize::from), Some(1));
+    for (alignment, expected) in [("false", None), ("hard", Some(1))] {
+        with(&format!("alignment: {alignment}")).unwrap();
+        let config = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap().config;
+        let translator = config.model.family.translator().unwrap();
+        assert_eq!(translator.alignment_head.map(usize::from), expected, "{alignment}");
+    }
     for (line, problem) in [
         ("output-sampling: [full]", "`output-sampling` = [\"full\"] is not supported"),
         ("new: 1", "`new` = 1 is unknown"),
+        ("max-length-factor: 0", "`max-length-factor` = 0"),
         ("vocabs: [a.yml]", "`a.yml`, which its `decoder.yml` names, is missing"),
         ("n-best:\n- 1\n  x: y", "line 5 has a mapping as a value"),
     ] {
