@@ -187,8 +187,10 @@ def test_models_are_quantized(models: Path, tmp_path: Path) -> None:
 
 
 def test_models_go_out_and_come_back(models: Path, tmp_path: Path) -> None:
-    with pytest.raises(attentive.UsageError, match="cannot be exported"):
+    with pytest.raises(attentive.UsageError, match="Marian models translate"):
         attentive.export(models / "tagger", tmp_path / "marian", format="marian")
+    with pytest.raises(attentive.UsageError, match="with the program"):
+        attentive.export(models / "en-de", tmp_path / "firefox", format="firefox")  # type: ignore[arg-type]
     with pytest.raises(attentive.UsageError, match='"hf"'):
         attentive.export(models / "en-de", tmp_path / "x", format="onnx")  # type: ignore[arg-type]
     out = attentive.import_model(models / "opus-mt", tmp_path / "imported")
