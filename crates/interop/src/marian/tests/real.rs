@@ -5,9 +5,14 @@ use serde_json::Value;
 
 use super::*;
 
-/// A copy of the fixture with this `decoder.yml`.
+/// A copy of the fixture `real` with this `decoder.yml`.
 fn real(search: &str) -> tempfile::TempDir {
-    let folder = copied("real");
+    searched("real", search)
+}
+
+/// A copy of a fixture with this `decoder.yml`.
+fn searched(kind: &str, search: &str) -> tempfile::TempDir {
+    let folder = copied(kind);
     fs::write(folder.path().join("decoder.yml"), search).unwrap();
     folder
 }
@@ -31,10 +36,55 @@ fn pipeline(folder: &Path) -> Pipeline {
     if is_alone { together } else { together.with_log_weights(weights).unwrap() }
 }
 
+/// What Marian translated.
+fn expected(kind: &str) -> Value {
+    let text = fs::read_to_string(fixture(kind).join("expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The directory of a training, with guided alignment, a SentencePiece model for each side and a shortlist.
+#[test]
+fn a_training_is_imported_as_marian_left_it() {
+    let foreign = ForeignModel::open(&fixture("guided"), None, &Languages::default()).unwrap();
+    let note =
+        "`model.npz.best-ce-mean-words.npz` was imported, the best of 2 checkpoints by `ce-mean-words`";
+    assert_eq!(foreign.notes, [note]);
+    let translator = foreign.config.model.family.translator().unwrap();
+    assert_eq!(translator.alignment_head.map(usize::from), Some(1));
+    let expected = expected("guided");
+    let lines = strings(&expected["lines"]);
+    for (name, of_search) in expected["searches"].as_object().unwrap() {
+        let search = of_search["search"].as_str().unwrap();
+        let named = "models: [model.npz.best-ce-mean-words.npz]\nvocabs: [vocab.src.spm, vocab.tgt.spm]";
+        let folder = searched("guided", &format!("{named}\n{search}"));
+        let pipeline = pipeline(folder.path());
+        let options = TranslateOptions::from(&pipeline.config().decode);
+        let found = pipeline.translate_lines(&lines, &options).unwrap();
+        for ((line, found), theirs) in lines.iter().zip(&found).zip(strings(&of_search["translations"])) {
+            let ours = &found.hypotheses[0];
+            let (text, weights) = theirs.split_once(" ||| ").unwrap_or((&theirs, ""));
+            assert_eq!(ours.text, text, "{name}, {line}");
+            if name != "alignment" {
+                continue;
+            }
+            let tokens = [&ours.tokens[..], &[pipeline.tokenizers().tgt().special().eos]].concat();
+            let soft = &pipeline.soft_alignments(&[(line, &tokens[..])]).unwrap()[0].0;
+            let theirs = weights.split(' ').map(|row| row.split(',').map(|weight| weight.parse().unwrap()));
+            let theirs: Vec<Vec<f32>> = theirs.map(Iterator::collect).collect();
+            assert_eq!(soft.len(), theirs.len(), "{line}");
+            for (ours, theirs) in soft.iter().zip(&theirs) {
+                assert_eq!(ours.len(), theirs.len(), "{line}");
+                for (a, b) in ours.iter().zip(theirs) {
+                    assert!((a - b).abs() < 1e-4, "{line}: {a}, not {b}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn translations_are_marians() {
-    let expected = fs::read_to_string(fixture("real").join("expected.json")).unwrap();
-    let expected: Value = serde_json::from_str(&expected).unwrap();
+    let expected = expected("real");
     let lines = strings(&expected["lines"]);
     for (name, of_search) in expected["searches"].as_object().unwrap() {
         let models = if name == "ensemble" { "model.npz, model.iter40.npz" } else { "model.npz" };
@@ -90,13 +140,33 @@ fn integers_are_those_that_marian_rounded() {
     assert!(n_rounded >= 13, "{n_rounded} matrices");
 }
 
+/// With them, translations are those of the model whose weights were rounded.
 #[test]
-fn packed_integers_are_refused_with_a_way_out() {
-    let folder = real("models: [packed8.bin]\nvocabs: [vocab.yml, vocab.yml]\n");
-    let packed = fs::File::open(folder.path().join("packed8.bin.gz")).unwrap();
-    let mut file = fs::File::create(folder.path().join("packed8.bin")).unwrap();
-    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut file).unwrap();
-    let problem = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap_err();
-    assert!(problem.to_string().contains("of Marian's type `packed8avx2`"), "{problem}");
-    assert!(problem.hint().unwrap().contains("import the `.npz` from which it was converted"));
+fn integers_translate() {
+    let expected = expected("real");
+    let lines = strings(&expected["lines"]);
+    let translations = |model: &str| -> Vec<String> {
+        let search = "beam-size: 1\nnormalize: 0.6\nmax-length-factor: 1.3\n";
+        let folder = real(&format!("models: [{model}]\nvocabs: [vocab.yml, vocab.yml]\n{search}"));
+        let pipeline = pipeline(folder.path());
+        let options = TranslateOptions::from(&pipeline.config().decode);
+        let found = pipeline.translate_lines(&lines, &options).unwrap();
+        found.into_iter().map(|one| one.into_best()).collect()
+    };
+    let (whole, rounded) = (translations("model.npz"), translations("intgemm8.bin"));
+    let n_same = whole.iter().zip(&rounded).filter(|(one, other)| one == other).count();
+    assert!(n_same >= lines.len() * 3 / 4, "{n_same} of {} lines", lines.len());
+}
+
+#[test]
+fn packed_numbers_are_refused_with_a_way_out() {
+    for (name, kind) in [("packed8.bin", "packed8avx2"), ("packed16.bin", "packed16")] {
+        let folder = real(&format!("models: [{name}]\nvocabs: [vocab.yml, vocab.yml]\n"));
+        let packed = fs::File::open(folder.path().join(format!("{name}.gz"))).unwrap();
+        let mut file = fs::File::create(folder.path().join(name)).unwrap();
+        std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut file).unwrap();
+        let problem = ForeignModel::open(folder.path(), None, &Languages::default()).unwrap_err();
+        assert!(problem.to_string().contains(&format!("of Marian's type `{kind}`")), "{problem}");
+        assert!(problem.hint().unwrap().contains("import the `.npz` from which it was converted"));
+    }
 }
