@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares programs that run the files of Firefox on this machine, each on one thread, with the same 8-bit model and shortlist:
 
-    python3 bench/peers/firefox.py runs/student --src test.en --ref test.de --shortlist train.en train.de
+    python3 bench/peers/firefox.py runs/student --src test.en --ref test.de --calibrate val.en --shortlist train.en train.de
 
 Needs Python 3.11, a release build of the program, node and npm. Exports the model, and sets up Mozilla's engine (the package
 fxtranslate of PyPI, a generic build for x86-64, which picks its instructions when it runs) and Bergamot's in WebAssembly (the npm

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares Marian itself (the package pymarian of PyPI) with Attentive on this machine, each on one thread, with the same model:
 
-    python3 bench/peers/marian.py runs/student --src test.en --ref test.de --shortlist train.en train.de
+    python3 bench/peers/marian.py runs/student --src test.en --ref test.de --calibrate val.en --shortlist train.en train.de
 
 Needs Python 3.11 and a release build of the program. Exports the model to Marian and, for the shortlist, to Firefox; translates
 greedily in f32 and in 8-bit integers with the shortlist, one line at a time and in batches; and trains the same architecture for

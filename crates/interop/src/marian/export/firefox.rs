@@ -7,7 +7,8 @@ use std::path::Path;
 
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, weights};
+use attentive_checkpoint::atomic::ContentWriter;
+use attentive_checkpoint::{LoadedModel, weights};
 use attentive_config::{Config, TokenizerKind};
 use attentive_model::model::Parameter;
 use attentive_model::nn::{Blueprint, ParameterKind};
@@ -134,15 +135,9 @@ pub(crate) fn export(
     let write_list = |path: &Path| fs::write(path, &list.bytes);
     let list_name = format!("lex.{}.{}.{pair}.s2t.bin", list.frequent, list.best);
     let weights_name = format!("model.{pair}.intgemm.alphas.bin");
-    let contents: Vec<Vec<u8>> = model.vocabularies.iter().map(super::content).collect();
-    let writers: Vec<_> =
-        contents.iter().map(|content| move |path: &Path| fs::write(path, content)).collect();
-    let mut files: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> =
-        vec![(&weights_name, &write_weights), (&list_name, &write_list), ("metadata.json", &write_metadata)];
-    for (name, writer) in names.iter().zip(&writers) {
-        files.push((name, writer));
-    }
-    checkpoint::write_folder(out, &files)?;
+    let files: [(&str, &ContentWriter<'_>); 3] =
+        [(&weights_name, &write_weights), (&list_name, &write_list), ("metadata.json", &write_metadata)];
+    model.write(out, &files, &names)?;
     Ok(Exported { kind: KIND, notes })
 }
 

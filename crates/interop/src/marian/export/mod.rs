@@ -14,6 +14,7 @@ use std::path::Path;
 use attentive_architecture::{NormPosition, TieEmbeddings, TokenContract};
 use attentive_base::batch::TokenId;
 use attentive_base::error::Result;
+use attentive_checkpoint::atomic::ContentWriter;
 use attentive_checkpoint::{self as checkpoint, LoadedModel};
 use attentive_config::{Config, TokenizerKind, Translator};
 use attentive_model::model::Parameter;
@@ -79,17 +80,9 @@ pub(crate) fn export(
         archive.text(super::OPTIONS, &model.options())?;
         archive.finish()?.flush()
     };
-    let contents: Vec<Vec<u8>> = model.vocabularies.iter().map(content).collect();
-    let writers: Vec<_> =
-        contents.iter().map(|content| move |path: &Path| fs::write(path, content)).collect();
     let search = search::decoder_yml(loaded, &names, &mut notes)?;
     let write_search = |path: &Path| fs::write(path, &search);
-    let mut files: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> =
-        vec![(MODEL, &write_model), ("decoder.yml", &write_search)];
-    for (name, writer) in names.iter().zip(&writers) {
-        files.push((name, writer));
-    }
-    checkpoint::write_folder(out, &files)?;
+    model.write(out, &[(MODEL, &write_model), ("decoder.yml", &write_search)], &names)?;
     Ok(Exported { kind: KIND, notes })
 }
 
@@ -126,6 +119,11 @@ fn tried(vocabulary: &ExportedVocabulary<'_>, name: &str, text: &[String]) -> Re
     })
 }
 
+/// What stands for the source and for the target in a list of one for both, or of one for each.
+fn sides<T>(one_or_two: &[T]) -> [&T; 2] {
+    [&one_or_two[0], &one_or_two[one_or_two.len() - 1]]
+}
+
 /// A model as Marian stores it.
 struct MarianModel<'a> {
     loaded: &'a LoadedModel,
@@ -148,7 +146,7 @@ impl<'a> MarianModel<'a> {
         let names: Vec<NameMapping> =
             [tables, names::OUTPUT, names::OUTPUT_BIAS, names::LAYERS].into_iter().chain(norms).collect();
         let mut tensors = ExportedTensors::new(KIND, &names, &checkpoint::shapes(&loaded.architecture))?;
-        let (src, tgt) = (&vocabularies[0], &vocabularies[vocabularies.len() - 1]);
+        let [src, tgt] = sides(&vocabularies);
         for (name, rows) in [
             ("Wemb", tgt.n_tokens),
             ("encoder_Wemb", src.n_tokens),
@@ -168,7 +166,19 @@ impl<'a> MarianModel<'a> {
 
     /// The numbers of tokens of both sides.
     fn sizes(&self) -> [usize; 2] {
-        [&self.vocabularies[0], &self.vocabularies[self.vocabularies.len() - 1]].map(|side| side.n_tokens)
+        sides(&self.vocabularies).map(|side| side.n_tokens)
+    }
+
+    /// Writes the directory `out` with these files, and the vocabularies to files of these names.
+    fn write(&self, out: &Path, files: &[(&str, &ContentWriter<'_>)], names: &[String]) -> Result<()> {
+        let contents: Vec<Vec<u8>> = self.vocabularies.iter().map(content).collect();
+        let writers: Vec<_> =
+            contents.iter().map(|content| move |path: &Path| fs::write(path, content)).collect();
+        let mut all = files.to_vec();
+        for (name, writer) in names.iter().zip(&writers) {
+            all.push((name, writer));
+        }
+        checkpoint::write_folder(out, &all)
     }
 
     fn options(&self) -> String {

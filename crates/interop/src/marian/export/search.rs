@@ -8,8 +8,8 @@ use attentive_checkpoint::LoadedModel;
 use attentive_config::{EarlyStopping, LengthPenaltyFormula};
 
 use super::super::search::MarianSearchSettings;
-use super::MODEL;
 use super::vocabularies::suppressed_there;
+use super::{MODEL, sides};
 
 /// Returns the content of `decoder.yml`, for vocabularies with these names of files. Settings that Marian
 /// does not have are added to `notes`.
@@ -51,8 +51,7 @@ pub(super) fn decoder_yml(
         factor => factor,
     };
     let mut text = format!("relative-paths: true\nmodels:\n  - {MODEL}\nvocabs:\n");
-    let both = [&vocabularies[0], &vocabularies[vocabularies.len() - 1]];
-    for name in both {
+    for name in sides(vocabularies) {
         let _ = writeln!(text, "  - {name}");
     }
     let _ = write!(
