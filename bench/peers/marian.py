@@ -7,7 +7,7 @@ Needs Python 3.11 and a release build of the program. Exports the model to Maria
 greedily in f32 and in 8-bit integers with the shortlist, one line at a time and in batches; and trains the same architecture for
 some updates on the text of `--shortlist`. Prints Markdown tables. The package is a generic build for x86-64: its products in f32 are
 those of MKL and in 8-bit integers those of FBGEMM (`packed8`) and intgemm, which pick their instructions when they run, but the
-rest is compiled for SSE; a native build gains there.
+rest is compiled for AVX; a native build may gain there.
 """
 
 import argparse
@@ -98,6 +98,7 @@ def training(options, work, program):
             src, tgt = (path.resolve() for path in options.shortlist)
             ours = [options.attentive, "train", options.model / "config.toml", "--threads", 1, "--output", out, "--set", f"train.max_steps={n_updates}"]
             ours += ["--set", f"train.precision={precision}", "--set", "train.validate_every=0", "--set", "train.log_every=1"]
+            ours += ["--set", "train.patience=0", "--set", "train.best_by=loss"]
             ours += ["--set", f"data.train={{ src = '{src}', tgt = '{tgt}' }}", "--set", "train.save_every=100000"]
             done = subprocess.run(list(map(str, ours)), capture_output=True, text=True)
             if done.returncode != 0:

@@ -112,7 +112,13 @@ fn a_model_for_firefox_has_all_its_files() {
             "joint" => &["vocab.ende.spm"],
             _ => &["srcvocab.ende.spm", "trgvocab.ende.spm"],
         };
-        let others = ["metadata.json", "model.ende.intgemm.alphas.bin", "lex.50.50.ende.s2t.bin"];
+        let others = [
+            "config.intgemm8bitalpha.yml",
+            "lex.50.50.ende.s2t.bin",
+            "metadata.json",
+            "model.ende.intgemm.alphas.bin",
+            "model_info.json",
+        ];
         let mut expected: Vec<&str> = vocabularies.iter().copied().chain(others).collect();
         expected.sort_unstable();
         assert_eq!(files, expected);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::super::shortlist;
 use super::vocabularies::ExportedVocabulary;
-use super::{MarianModel, OUTPUT_BIAS, check, tried};
+use super::{MarianModel, OUTPUT_BIAS, check, sides, tried};
 use crate::export::{ExportProblem, Exported};
 use crate::recipe::NEVER;
 use crate::tensors::{BinaryTensor, write_binary};
@@ -135,8 +135,17 @@ pub(crate) fn export(
     let write_list = |path: &Path| fs::write(path, &list.bytes);
     let list_name = format!("lex.{}.{}.{pair}.s2t.bin", list.frequent, list.best);
     let weights_name = format!("model.{pair}.intgemm.alphas.bin");
-    let files: [(&str, &ContentWriter<'_>); 3] =
-        [(&weights_name, &write_weights), (&list_name, &write_list), ("metadata.json", &write_metadata)];
+    let search = config_yml(&weights_name, &list_name, &names);
+    let write_search = |path: &Path| fs::write(path, &search);
+    let info = model_info(&model, parts.languages);
+    let write_info = |path: &Path| fs::write(path, format!("{info:#}\n"));
+    let files: [(&str, &ContentWriter<'_>); 5] = [
+        (&weights_name, &write_weights),
+        (&list_name, &write_list),
+        ("metadata.json", &write_metadata),
+        ("config.intgemm8bitalpha.yml", &write_search),
+        ("model_info.json", &write_info),
+    ];
     model.write(out, &files, &names)?;
     Ok(Exported { kind: KIND, notes })
 }
@@ -251,6 +260,32 @@ fn metadata(
         "sourceLanguage": src,
         "targetLanguage": tgt,
         "version": "1.0",
+    })
+}
+
+/// The options with which Bergamot and translateLocally run the model: those of Firefox.
+fn config_yml(weights: &str, shortlist: &str, vocabularies: &[String]) -> String {
+    let [src, tgt] = sides(vocabularies);
+    format!(
+        "relative-paths: true\nmodels:\n  - {weights}\nvocabs:\n  - {src}\n  - {tgt}\nshortlist:\n  - \
+         {shortlist}\n  - false\nbeam-size: 1\nnormalize: 1.0\nword-penalty: 0\nmax-length-break: 128\n\
+         mini-batch-words: 1024\nworkspace: 128\nmax-length-factor: 2.0\nskip-cost: true\n\
+         gemm-precision: int8shiftAlphaAll\nalignment: soft\n"
+    )
+}
+
+/// What translateLocally reads about a model.
+fn model_info(model: &MarianModel<'_>, [src, tgt]: [&str; 2]) -> Value {
+    json!({
+        "modelName": format!("{src}-{tgt} {}", shape(model)),
+        "shortName": format!("{src}-{tgt}"),
+        "src": src,
+        "trg": tgt,
+        "srcTags": { src: src },
+        "trgTag": tgt,
+        "type": shape(model),
+        "version": 1,
+        "API": 1,
     })
 }
 
