@@ -7,7 +7,7 @@ fn padded(mut candidates: Vec<TokenId>, first: TokenId, n: usize) -> Vec<TokenId
     candidates.sort_unstable();
     candidates.dedup();
     for token in first..n as TokenId {
-        if candidates.len() % 8 != 0 && !candidates.contains(&token) {
+        if !candidates.len().is_multiple_of(8) && !candidates.contains(&token) {
             candidates.push(token);
         }
     }
