@@ -5,7 +5,7 @@ use attentive::architecture::Body;
 use attentive::batch::{Batch, Padded};
 use attentive::config::{
     ActivationKind, DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, NormPosition, OptimizerConfig,
-    Positions, Translator,
+    Positions, TrainConfig, Translator,
 };
 use attentive::model::Model;
 use attentive::nn::Pass;
@@ -88,7 +88,15 @@ fn check(variant: &str, config: &ModelConfig) {
     fixture::assert_close("logits", &real, &fixture::values(&file, &format!("{variant}.logits")), 2e-5);
 
     let mut optimizer = Optimizer::new(
-        &OptimizerConfig { learning_rate: 0.01, beta2: 0.98, epsilon: 1e-9, ..OptimizerConfig::default() },
+        &TrainConfig {
+            optimizer: OptimizerConfig {
+                learning_rate: 0.01,
+                beta2: 0.98,
+                epsilon: 1e-9,
+                ..OptimizerConfig::default()
+            },
+            ..TrainConfig::default()
+        },
         &model,
     );
     for step in 1..=10 {

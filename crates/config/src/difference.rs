@@ -54,7 +54,7 @@ impl Config {
 /// Keys that the learning rate depends on under this schedule, though other schedules leave them free.
 fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static str] {
     match kind {
-        ScheduleKind::Cosine if decay_steps == 0 => &["train.max_steps"],
+        ScheduleKind::Cosine | ScheduleKind::Linear if decay_steps == 0 => &["train.max_steps"],
         ScheduleKind::Plateau => &["train.validate_every", "data.valid"],
         _ => &[],
     }

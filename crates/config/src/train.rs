@@ -115,6 +115,13 @@ pub struct TrainConfig {
     /// last one if nothing is validated.
     #[schemars(extend("x-resume" = "free"))]
     pub average_last: usize,
+    /// The share of the new weights in a moving average of the weights, which takes their place in
+    /// validations, checkpoints and the model; 0 for no average. In the first updates, it is larger: at least
+    /// 9/(9 + i) in update i, so that the initial weights are soon forgotten. 0.0001 is usual in runs of 50,000
+    /// updates and more, 0.001 in runs of 5,000.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "examples" = [0.0001]))]
+    #[schemars(extend("x-also" = "exponential_smoothing ema_decay moving_average_decay average_decay"))]
+    pub ema: f64,
     /// The number of updates between lines of `metrics.jsonl`. Each line has the averages over these updates.
     #[schemars(range(min = 1))]
     #[schemars(extend(
@@ -249,6 +256,7 @@ impl Default for TrainConfig {
             save_every: 500,
             keep_last: 3,
             average_last: 0,
+            ema: 0.0,
             log_every: 10,
             tensorboard: false,
             optimizer: OptimizerConfig::default(),
@@ -365,9 +373,13 @@ pub struct ScheduleConfig {
     /// least 1. With `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
     #[schemars(extend("x-also" = "warmup warmup_updates lr_warmup", "x-resume" = "kept"))]
     pub warmup_steps: u64,
-    /// The update at which `cosine` ends; 0 for `train.max_steps`. Other schedules do not use it.
+    /// The update at which `cosine`, `linear` and `wsd` end; 0 for `train.max_steps`. Other schedules do not
+    /// use it.
     pub decay_steps: u64,
-    /// The lowest learning rate of `cosine` and `plateau`, as a fraction of the highest.
+    /// The number of updates at the end of `wsd` in which the learning rate falls; 0 for a fifth of all.
+    #[schemars(extend("x-also" = "lr_decay_iters num_decay_steps", "x-needs" = "wsd", "x-resume" = "free"))]
+    pub cooldown_steps: u64,
+    /// The lowest learning rate of `cosine`, `linear`, `wsd` and `plateau`, as a fraction of the highest.
     #[schemars(range(min = 0, max = 1))]
     pub min_factor: f64,
     /// The factor by which `plateau` lowers the learning rate. It does so after `plateau_patience`
@@ -392,8 +404,25 @@ pub enum ScheduleKind {
     InverseSqrt,
     /// Linear warm-up, then half a cosine.
     Cosine,
+    /// Linear warm-up, then a linear fall until the end.
+    Linear,
+    /// Linear warm-up, then constant, and a linear fall in the last `cooldown_steps` (warm-up, stable, decay).
+    /// Until the fall begins, a run may be resumed with another end.
+    Wsd,
     /// Linear warm-up, then constant until the validation loss stops falling, and lower each time it does.
     Plateau,
+}
+
+impl ScheduleKind {
+    /// Returns what ends at `decay_steps`, for messages; `None` if nothing does.
+    pub(crate) fn last_part(self) -> Option<&'static str> {
+        match self {
+            Self::Cosine => Some("the cosine"),
+            Self::Linear => Some("the fall of the learning rate"),
+            Self::Wsd => Some("the cool-down"),
+            Self::Constant | Self::Noam | Self::InverseSqrt | Self::Plateau => None,
+        }
+    }
 }
 
 impl Default for ScheduleConfig {
@@ -402,6 +431,7 @@ impl Default for ScheduleConfig {
             kind: ScheduleKind::InverseSqrt,
             warmup_steps: 1000,
             decay_steps: 0,
+            cooldown_steps: 0,
             min_factor: 0.0,
             plateau_factor: 0.5,
             plateau_patience: 2,

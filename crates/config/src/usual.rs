@@ -3,7 +3,7 @@
 use super::schema::{KEYS, fact};
 
 /// Values, each with its other names, separated by blanks.
-const VALUES: [(&str, &str); 29] = [
+const VALUES: [(&str, &str); 31] = [
     ("rotary", "rope roformer"),
     ("relative", "t5 relative_bias bucketed"),
     ("learned", "absolute trained embedding embeddings"),
@@ -32,6 +32,8 @@ const VALUES: [(&str, &str); 29] = [
     ("inverse_sqrt", "inv_sqrt inverse_square_root rsqrt"),
     ("plateau", "reduce_on_plateau reducelronplateau"),
     ("constant", "linear_warmup constant_with_warmup"),
+    ("linear", "linear_decay polynomial polynomial_decay"),
+    ("wsd", "warmup_stable_decay trapezoidal"),
     ("length", "average mean normalize marian"),
 ];
 

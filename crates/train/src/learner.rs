@@ -52,12 +52,11 @@ impl Learner {
     pub(super) fn among(processes: Processes, model: Model, config: &Config) -> Self {
         let n_batches = config.train.micro_batches_per_update.max(1);
         let exchange = Exchange::new(&model, processes, config.train.exchange_precision, n_batches);
-        let optimizer = &config.train.optimizer;
         let optimizer = if exchange.processes().is_alone() {
-            Optimizer::new(optimizer, &model)
+            Optimizer::new(&config.train, &model)
         } else {
             // All processes receive whole parameters after each update: no row may miss it.
-            Optimizer::of_parts(optimizer, &model, exchange.parts().to_vec())
+            Optimizer::of_parts(&config.train, &model, exchange.parts().to_vec())
         };
         Self {
             optimizer,
@@ -95,7 +94,15 @@ impl Learner {
         self.optimizer.settle();
     }
 
-    /// The optimizer's state, for a checkpoint. Only the first of several processes has it.
+    /// Gives the model the moving average of its weights, which is what is validated and saved; a second call
+    /// does the reverse. Without `train.ema`, nothing changes.
+    pub(super) fn swap_averages(&mut self) {
+        let mut updated = UpdatedParts::new(&self.exchange);
+        self.optimizer.swap_averages(&self.model, |parameter, part| updated.add(parameter, part));
+        updated.share(&self.exchange, &self.model);
+    }
+
+    /// The optimizer's state, for a checkpoint of the averages. Only the first of several processes has it.
     pub(super) fn state(&self) -> Vec<NamedTensor<'_>> {
         self.exchange.state(&self.optimizer)
     }
@@ -105,9 +112,11 @@ impl Learner {
         self.optimizer.state_shapes()
     }
 
-    /// Restores the result of [`Learner::state`], which only the first process has.
+    /// Restores the result of [`Learner::state`], which only the first process has. The model, which was that
+    /// of the checkpoint, is the one that learns afterwards.
     pub(super) fn restore(&mut self, state: &[Parameter]) {
         self.exchange.restore(&mut self.optimizer, state);
+        self.swap_averages();
     }
 
     /// A checksum of the weights.
@@ -194,15 +203,32 @@ impl Learner {
     /// Updates the model by the sum of `gradients` over all tokens, times `scale`, as the `verdict` on them
     /// says.
     pub(super) fn change(&mut self, gradients: &[Buffer], scale: UpdateScale, verdict: Option<&Buffer>) {
-        let is_alone = self.exchange.processes().is_alone();
-        let mut updated = Vec::new();
-        let see = |parameter: &Buffer, part: Range<usize>| {
-            if !is_alone {
-                updated.extend_from_slice(&parameter.values()[part]);
-            }
-        };
+        let mut updated = UpdatedParts::new(&self.exchange);
+        let see = |parameter: &Buffer, part| updated.add(parameter, part);
         self.optimizer.update_parts(&self.model, gradients, scale, verdict, see);
-        self.exchange.share_parameters(&self.model, &updated);
+        updated.share(&self.exchange, &self.model);
+    }
+}
+
+/// The parts of parameters that this process has changed, for the others.
+struct UpdatedParts(Option<Vec<f32>>);
+
+impl UpdatedParts {
+    fn new(exchange: &Exchange) -> Self {
+        Self((!exchange.processes().is_alone()).then(Vec::new))
+    }
+
+    fn add(&mut self, parameter: &Buffer, part: Range<usize>) {
+        if let Some(values) = &mut self.0 {
+            values.extend_from_slice(&parameter.values()[part]);
+        }
+    }
+
+    /// Exchanges the parts with those of the other processes.
+    fn share(self, exchange: &Exchange, model: &Model) {
+        if let Some(values) = self.0.filter(|values| !values.is_empty()) {
+            exchange.share_parameters(model, &values);
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! SGD, Adam and AdamW over a model's parameters.
+//! SGD, Adam and AdamW over a model's parameters, and the moving average of these.
 
+use std::mem;
 use std::ops::Range;
 
-use attentive_config::{OptimizerConfig, OptimizerKind};
+use attentive_config::{OptimizerConfig, OptimizerKind, TrainConfig};
 use attentive_device::{BufferSliceMut, OptimizerStep, current};
 use attentive_kernels::optimizer::{AdamStep, SgdStep};
 use attentive_model::model::Model;
@@ -18,6 +19,8 @@ const MIN_LAZY_ELEMENTS: usize = if cfg!(test) { 1 } else { 4_000_000 };
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
+    /// `train.ema`.
+    ema: f64,
     /// The state for each parameter, in the model's order.
     states: Vec<ParameterState>,
 }
@@ -29,6 +32,9 @@ struct ParameterState {
     part: Range<usize>,
     /// Adam's first and second moment estimates; SGD's velocity, if any.
     slots: Vec<OptimizerSlot>,
+    /// With `train.ema`, the moving average of the part, or, after [`Optimizer::swap_averages`], what the
+    /// parameter was before, under which name it is stored.
+    average: Option<OptimizerSlot>,
     /// For a table whose rows are updated when they are read.
     lazy_table: Option<LazyTable>,
 }
@@ -55,10 +61,12 @@ pub struct UpdateScale {
 
 impl Optimizer {
     /// Creates a fresh optimizer for `model`.
-    pub fn new(config: &OptimizerConfig, model: &Model) -> Self {
+    pub fn new(config: &TrainConfig, model: &Model) -> Self {
         let whole = model.trained().map(|parameter| 0..parameter.size());
         let mut optimizer = Self::of_parts(config, model, whole.collect());
-        if matches!(config.kind, OptimizerKind::Adam | OptimizerKind::Adamw) {
+        let is_adam = matches!(config.optimizer.kind, OptimizerKind::Adam | OptimizerKind::Adamw);
+        // An average changes with every update, also that of a row that is not read.
+        if is_adam && config.ema == 0.0 {
             let mut tables = model.lookup_tables();
             tables.retain(|table| table.size() >= MIN_LAZY_ELEMENTS);
             for (parameter, state) in model.trained().zip(&mut optimizer.states) {
@@ -70,25 +78,27 @@ impl Optimizer {
     }
 
     /// Creates a fresh optimizer for one part of each parameter of `model`.
-    pub(super) fn of_parts(config: &OptimizerConfig, model: &Model, parts: Vec<Range<usize>>) -> Self {
-        let names = slot_names(config);
+    pub(super) fn of_parts(config: &TrainConfig, model: &Model, parts: Vec<Range<usize>>) -> Self {
+        let names = slot_names(&config.optimizer);
         let states = model
             .trained()
             .zip(parts)
-            .map(|(parameter, part)| ParameterState {
-                slots: names
-                    .iter()
-                    .map(|slot| OptimizerSlot {
-                        name: format!("{slot}.{}", parameter.name()),
-                        shape: parameter.shape().to_vec(),
-                        values: vec![0.0; part.len()].into(),
-                    })
-                    .collect(),
-                part,
-                lazy_table: None,
+            .map(|(parameter, part)| {
+                let slot = |name: &str, values: Vec<f32>| OptimizerSlot {
+                    name: format!("{name}.{}", parameter.name()),
+                    shape: parameter.shape().to_vec(),
+                    values: values.into(),
+                };
+                ParameterState {
+                    slots: names.iter().map(|name| slot(name, vec![0.0; part.len()])).collect(),
+                    average: (config.ema > 0.0)
+                        .then(|| slot("raw", parameter.values().values()[part.clone()].to_vec())),
+                    part,
+                    lazy_table: None,
+                }
             })
             .collect();
-        Self { config: config.clone(), states }
+        Self { config: config.optimizer.clone(), ema: config.ema, states }
     }
 
     /// Carries out all updates that rows of tables have missed, before [`Optimizer::state`].
@@ -107,7 +117,7 @@ impl Optimizer {
     /// If the values of a table are missing.
     pub(super) fn state(&self) -> impl Iterator<Item = &OptimizerSlot> {
         self.states.iter().flat_map(|state| {
-            state.slots.iter().inspect(|slot| {
+            state.slots.iter().chain(&state.average).inspect(|slot| {
                 assert_eq!(
                     slot.values.len(),
                     state.part.len(),
@@ -120,13 +130,13 @@ impl Optimizer {
 
     /// The names and shapes of the state tensors.
     pub(super) fn state_shapes(&self) -> Vec<(String, Vec<usize>)> {
-        let slots = self.states.iter().flat_map(|state| &state.slots);
+        let slots = self.states.iter().flat_map(|state| state.slots.iter().chain(&state.average));
         slots.map(|slot| (slot.name.clone(), slot.shape.clone())).collect()
     }
 
     /// The state tensors, to restore them.
     pub(super) fn state_mut(&mut self) -> impl Iterator<Item = &mut OptimizerSlot> {
-        self.states.iter_mut().flat_map(|state| &mut state.slots)
+        self.states.iter_mut().flat_map(|state| state.slots.iter_mut().chain(&mut state.average))
     }
 
     /// Updates `model` by `gradients`, which are in the order of [`Model::trained`].
@@ -150,7 +160,7 @@ impl Optimizer {
         assert_eq!(gradients.len(), self.states.len(), "one gradient per parameter");
         let parts = gradients.iter().zip(&mut self.states);
         for (parameter, (gradient, state)) in model.trained().zip(parts) {
-            let ParameterState { part: range, slots, lazy_table } = state;
+            let ParameterState { part: range, slots, average, lazy_table } = state;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
             if let (Some(table), [mean, square]) = (lazy_table, &mut **slots) {
                 assert!(verdict.is_none(), "the host decides on tables of its own");
@@ -162,15 +172,59 @@ impl Optimizer {
                 let part = BufferSliceMut { buffer: values, range: range.clone() };
                 let state = slots.iter_mut().map(|slot| &mut slot.values).collect();
                 current().optimize(rates.step(), part, state, gradient, verdict);
+                if let Some(average) = average {
+                    average_in(&mut average.values, values, range, rate_of_average(self.ema, scale.step));
+                }
                 see(values, range.clone());
+            });
+        }
+    }
+
+    /// Gives `model` the moving averages of its parameters, and keeps what they were; a second call does the
+    /// reverse. Without `train.ema`, nothing changes. Calls `see` with each parameter and its part.
+    pub(super) fn swap_averages(&mut self, model: &Model, mut see: impl FnMut(&Buffer, Range<usize>)) {
+        for (parameter, ParameterState { part, average, .. }) in model.trained().zip(&mut self.states) {
+            let Some(average) = average else { continue };
+            parameter.update(|values| {
+                if part.len() == values.len() {
+                    mem::swap(values, &mut average.values);
+                } else {
+                    let mut old = Vec::new();
+                    values.edit(|values| {
+                        old = values[part.clone()].to_vec();
+                        values[part.clone()].copy_from_slice(&average.values.values());
+                    });
+                    average.values = old.into();
+                }
+                see(values, part.clone());
             });
         }
     }
 }
 
+/// The share of the new weights in their moving average after update `step`: at first, more than `ema`, as in
+/// Marian.
+fn rate_of_average(ema: f64, step: u64) -> f64 {
+    ema.max(9.0 / (9.0 + step as f64))
+}
+
+/// Moves `average` towards the `part` of `values` by `rate`: a step of SGD for ½(average − value)².
+fn average_in(average: &mut Buffer, values: &Buffer, part: &Range<usize>, rate: f64) {
+    let of_part;
+    let values = if part.len() == values.len() {
+        values
+    } else {
+        of_part = Buffer::from(values.values()[part.clone()].to_vec());
+        &of_part
+    };
+    let step = SgdStep { learning_rate: rate as f32, momentum: 0.0, l2: 1.0, grad_scale: -1.0 };
+    let all = BufferSliceMut { range: 0..average.len(), buffer: average };
+    current().optimize(OptimizerStep::Sgd(step), all, Vec::new(), values, None);
+}
+
 /// Number of state values per parameter value.
-pub(super) fn slots(config: &OptimizerConfig) -> usize {
-    slot_names(config).len()
+pub(super) fn slots(config: &TrainConfig) -> usize {
+    slot_names(&config.optimizer).len() + usize::from(config.ema > 0.0)
 }
 
 /// Names of the state tensors of each parameter.
@@ -235,13 +289,14 @@ impl<'a> Rates<'a> {
 #[cfg(test)]
 mod tests {
     use attentive_samples::{model, variant};
+    use attentive_tape::Param;
 
     use super::*;
 
     /// Updates a model with tables of embeddings that are only looked up.
     fn updated() -> Optimizer {
         let model = model(&variant("tie_embeddings = 'none'"));
-        let mut optimizer = Optimizer::new(&OptimizerConfig::default(), &model);
+        let mut optimizer = Optimizer::new(&TrainConfig::default(), &model);
         let gradients: Vec<Buffer> =
             (model.trained()).map(|parameter| Buffer::from(vec![0.5; parameter.size()])).collect();
         let scale = UpdateScale { step: 1, learning_rate: 0.1, gradient_scale: 1.0 };
@@ -263,5 +318,32 @@ mod tests {
     #[should_panic(expected = "is read before deferred updates are carried out")]
     fn a_state_without_the_values_of_a_table_is_refused() {
         updated().state().for_each(drop);
+    }
+
+    #[test]
+    fn the_average_follows_the_weights_and_comes_in_their_place() {
+        let model = model(&variant(""));
+        let config = TrainConfig { ema: 0.7, ..TrainConfig::default() };
+        let mut optimizer = Optimizer::new(&config, &model);
+        let all = |model: &Model| -> Vec<f32> { model.trained().flat_map(Param::to_vec).collect() };
+        let mut expected: Vec<f64> = all(&model).into_iter().map(f64::from).collect();
+        // The first updates count more than `ema`: 9/(9 + i).
+        for (step, rate) in (1..).zip([0.9, 9.0 / 11.0, 0.75, 0.7, 0.7]) {
+            let gradients: Vec<Buffer> =
+                model.trained().map(|parameter| vec![step as f32; parameter.size()].into()).collect();
+            let scale = UpdateScale { step, learning_rate: 0.1, gradient_scale: 1.0 };
+            optimizer.update(&model, &gradients, scale);
+            for (average, value) in expected.iter_mut().zip(all(&model)) {
+                *average += rate * (f64::from(value) - *average);
+            }
+        }
+        let raw = all(&model);
+        optimizer.swap_averages(&model, |_, _| ());
+        for (found, expected) in all(&model).into_iter().zip(expected) {
+            assert!((f64::from(found) - expected).abs() < 1e-5, "{found}, not {expected}");
+        }
+        assert!(optimizer.state().any(|slot| slot.name.starts_with("raw.")));
+        optimizer.swap_averages(&model, |_, _| ());
+        assert_eq!(all(&model), raw);
     }
 }

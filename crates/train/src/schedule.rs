@@ -10,7 +10,8 @@ const MIN_NOAM_PEAK: f64 = 1e-5;
 
 /// The learning rate as a function of the update and, for `plateau`, of the validations so far.
 ///
-/// With peak p, update s from 1, w warm-up updates and the linear warm-up u(s) = min(1, s/w):
+/// With peak p, lowest factor m, update s from 1, w warm-up updates, c updates of cool-down, end e and the
+/// linear warm-up u(s) = min(1, s/w):
 ///
 /// | kind | learning rate |
 /// |---|---|
@@ -18,6 +19,8 @@ const MIN_NOAM_PEAK: f64 = 1e-5;
 /// | noam | p · d_model^-½ · min(s^-½, s · w^-1½) (Vaswani et al. 2017, equation 3) |
 /// | inverse_sqrt | p · u(s) up to w, then p · √(w/s): `noam` scaled to reach p, as in fairseq and Marian |
 /// | cosine | p · u(s) up to w, then p · (m + (1 − m) · ½(1 + cos(π(s − w)/(e − w)))), m · p from update e on (Loshchilov and Hutter 2017, equation 5, one period) |
+/// | linear | p · u(s) up to w, then p · (m + (1 − m) · (e − s)/(e − w)), m · p from update e on |
+/// | wsd | p · u(s) up to update e − c, then p · (m + (1 − m) · (e − s)/c), m · p from update e on (Hägele et al. 2024, section 3) |
 /// | plateau | p · u(s) · f, with f from [`Plateau::observe`] (the idea of PyTorch's `ReduceLROnPlateau`) |
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -105,8 +108,8 @@ impl Schedule {
         })
     }
 
-    /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine` ends at `max_steps` unless
-    /// configured otherwise.
+    /// Creates a schedule with the given `peak` (for `noam`, a factor); `cosine`, `linear` and `wsd` end at
+    /// `max_steps` unless configured otherwise.
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 { max_steps } else { config.decay_steps };
         Self { config: config.clone(), peak, d_model, end }
@@ -127,20 +130,38 @@ impl Schedule {
         let decay = match self.config.kind {
             ScheduleKind::Plateau => plateau.factor,
             ScheduleKind::InverseSqrt if !warming_up => (w / s).sqrt(),
-            ScheduleKind::Cosine if !warming_up => self.cosine(step),
+            ScheduleKind::Cosine if !warming_up => {
+                self.fall(self.config.warmup_steps, step, |progress| 0.5 * (1.0 + (PI * progress).cos()))
+            }
+            ScheduleKind::Linear if !warming_up => {
+                self.fall(self.config.warmup_steps, step, |progress| 1.0 - progress)
+            }
+            ScheduleKind::Wsd if step > self.cooldown() => {
+                self.fall(self.cooldown(), step, |progress| 1.0 - progress)
+            }
             _ => 1.0,
         };
         self.peak * warmup * decay
     }
 
-    /// Half a cosine period, from 1 at the end of warm-up to `min_factor` at the end.
-    fn cosine(&self, step: u64) -> f64 {
+    /// The last update of `wsd` before its cool-down.
+    fn cooldown(&self) -> u64 {
+        let steps = match self.config.cooldown_steps {
+            0 => self.end / 5,
+            steps => steps,
+        };
+        self.end - steps.min(self.end - self.config.warmup_steps.min(self.end))
+    }
+
+    /// The factor at update `step`, which falls along `curve` from 1 after update `start` to `min_factor` at
+    /// the end. `curve` maps the progress from 0 to 1 to a factor from 1 to 0.
+    fn fall(&self, start: u64, step: u64, curve: impl Fn(f64) -> f64) -> f64 {
+        let min_factor = self.config.min_factor;
         if step >= self.end {
-            return self.config.min_factor;
+            return min_factor;
         }
-        let ScheduleConfig { warmup_steps, min_factor, .. } = self.config;
-        let progress = (step - warmup_steps) as f64 / (self.end - warmup_steps) as f64;
-        min_factor + (1.0 - min_factor) * 0.5 * (1.0 + (PI * progress).cos())
+        let progress = (step - start) as f64 / (self.end - start) as f64;
+        min_factor + (1.0 - min_factor) * curve(progress)
     }
 }
 
@@ -221,6 +242,28 @@ mod tests {
         assert_rates(&schedule(ScheduleKind::Cosine, 100), &expected);
         let own_end = ScheduleConfig { decay_steps: 600, ..schedule(ScheduleKind::Cosine, 0).config };
         assert_rates(&Schedule::new(&own_end, 0.004, 256, 300), &[(300, 2.2e-3), (600, 4e-4)]);
+    }
+
+    #[test]
+    fn linear_falls_evenly_to_its_minimum() {
+        // From 0.004 after 100 updates to a tenth of it after 300.
+        let expected = [(50, 2e-3), (100, 4e-3), (150, 3.1e-3), (200, 2.2e-3), (300, 4e-4), (999, 4e-4)];
+        assert_rates(&schedule(ScheduleKind::Linear, 100), &expected);
+        let to_zero = ScheduleConfig { min_factor: 0.0, ..schedule(ScheduleKind::Linear, 0).config };
+        assert_rates(&Schedule::new(&to_zero, 0.004, 256, 4), &[(1, 3e-3), (3, 1e-3), (4, 0.0)]);
+    }
+
+    #[test]
+    fn wsd_stays_and_falls_at_its_end() {
+        // The last 60 of 300 updates are the cool-down, a fifth, unless its length is set.
+        let wsd = schedule(ScheduleKind::Wsd, 100);
+        assert_rates(&wsd, &[(50, 2e-3), (100, 4e-3), (240, 4e-3), (270, 2.2e-3), (300, 4e-4), (999, 4e-4)]);
+        let longer = ScheduleConfig { cooldown_steps: 200, ..wsd.config.clone() };
+        let longer = Schedule::new(&longer, 0.004, 256, 300);
+        assert_rates(&longer, &[(100, 4e-3), (200, 2.2e-3), (300, 4e-4)]);
+        // The cool-down begins after the warm-up, however short the run is.
+        let short = Schedule::new(&wsd.config, 0.004, 256, 110);
+        assert_rates(&short, &[(50, 2e-3), (100, 4e-3), (110, 4e-4)]);
     }
 
     #[test]

@@ -48,22 +48,27 @@ fn schedule(train: &TrainConfig) -> Result<()> {
         "a whole number, 1 or more",
         0,
     )?;
-    if schedule.kind != ScheduleKind::Cosine {
+    let Some(last_part) = schedule.kind.last_part() else {
         return Ok(());
-    }
+    };
     let (key, end) = match schedule.decay_steps {
         0 => ("train.max_steps", train.max_steps),
         steps => ("train.schedule.decay_steps", steps),
     };
     let warmup = schedule.warmup_steps;
-    if end > warmup {
-        return Ok(());
+    if end <= warmup {
+        return refuse_with(
+            key,
+            format!("more than `train.schedule.warmup_steps` = {warmup}, since {last_part} ends here"),
+            end,
+            Some("shorten the warm-up as well: a tenth of the updates is usual".into()),
+        );
     }
-    refuse_with(
-        key,
-        format!("more than `train.schedule.warmup_steps` = {warmup}, since the cosine ends here"),
-        end,
-        Some("shorten the warm-up as well: a tenth of the updates is usual".into()),
+    require(
+        schedule.kind != ScheduleKind::Wsd || warmup + schedule.cooldown_steps <= end,
+        "train.schedule.cooldown_steps",
+        format!("at most {}, so that the warm-up ends before the cool-down begins", end - warmup),
+        schedule.cooldown_steps,
     )
 }
 

@@ -9,7 +9,8 @@ use crate::schema::{self, KEYS, KeyType, fact};
 use crate::show::toml;
 use crate::table::get;
 use crate::{
-    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, StackKind, TokenizerKind, Units, users,
+    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, ScheduleKind, StackKind,
+    TokenizerKind, Units, users,
 };
 
 impl Config {
@@ -209,6 +210,11 @@ pub(crate) const RULES: &[KeyRule] = &[
         name: "adam",
         is_lacking: |config| config.train.optimizer.kind == OptimizerKind::Sgd,
         reason: "`train.optimizer.kind` is `sgd`, and SGD has no such value",
+    },
+    KeyRule {
+        name: "wsd",
+        is_lacking: |config| config.train.schedule.kind != ScheduleKind::Wsd,
+        reason: "`train.schedule.kind` is not `wsd`",
     },
 ];
 

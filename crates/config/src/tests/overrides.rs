@@ -4,7 +4,7 @@ use super::{CORPUS, message, parse};
 use crate::{CorpusSource, Positions};
 
 /// Overrides, and a part of the message about each.
-const REFUSED: [(&str, &str); 35] = [
+const REFUSED: [(&str, &str); 36] = [
     (
         "train.batch_tokens",
         "the override `train.batch_tokens` sets nothing: expected KEY=VALUE | as in `train.",
@@ -19,12 +19,13 @@ const REFUSED: [(&str, &str); 35] = [
     ("data.src=x", "did you mean `data.train.src`?"),
     ("train.lr_scheduler=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
     ("train.schedule=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
-    ("train.schedule=linear", "did you mean `train.schedule.kind`?"),
+    ("train.schedule=exponential", "did you mean `train.schedule.kind`?"),
+    ("train.schedule=warmup_stable_decay", "did you mean `train.schedule.kind = \"wsd\"`?"),
     ("train.scheduler={kind='noam'}", "did you mean `train.schedule`?"),
     ("train.optimizer=AdamW", "did you mean `train.optimizer.kind = \"adamw\"`?"),
     ("model=gpt2", "did you mean `model.family = \"decoder_only\"`?"),
     ("train.schedule.name=noam", "did you mean `train.schedule.kind = \"noam\"`?"),
-    ("train.schedule.type=linear", "did you mean `train.schedule.kind`?"),
+    ("train.schedule.type=linear", "did you mean `train.schedule.kind = \"linear\"`?"),
     ("tokenizer.type=sentencepiece", "did you mean `tokenizer.kind = \"bpe\"`?"),
     ("model.type=bert", "did you mean `model.family = \"encoder_only\"`?"),
     ("model.rope=true", "write `positions = \"rotary\"`"),

@@ -249,6 +249,22 @@ fn inconsistent_training_settings_are_refused() {
         ),
         ("train.schedule = { kind = 'cosine', decay_steps = 9 }", "train.schedule.decay_steps", "more than"),
         (
+            "train.max_steps = 1000\ntrain.schedule.kind = 'linear'",
+            "train.max_steps",
+            "since the fall of the learning rate ends here, found 1000",
+        ),
+        (
+            "train.max_steps = 1500\ntrain.schedule = { kind = 'wsd', cooldown_steps = 501 }",
+            "train.schedule.cooldown_steps",
+            "at most 500, so that the warm-up ends before the cool-down begins, found 501",
+        ),
+        (
+            "train.schedule = { kind = 'linear', cooldown_steps = 10 }",
+            "train.schedule.cooldown_steps",
+            "its default, 0, since `train.schedule.kind` is not `wsd`, found 10",
+        ),
+        ("train.ema = 1.0", "train.ema", "up to, but not including, 1"),
+        (
             "train.average_last = 4",
             "train.keep_last",
             "at least `train.average_last` = 4, the checkpoints to average, found 3",
@@ -269,6 +285,8 @@ fn inconsistent_training_settings_are_refused() {
     accepts(&[
         "train.optimizer = { kind = 'sgd', momentum = 0.9 }",
         "train.schedule = { kind = 'constant', warmup_steps = 0 }",
+        "train.schedule = { kind = 'linear', warmup_steps = 0 }",
+        "train.max_steps = 1500\ntrain.schedule = { kind = 'wsd', cooldown_steps = 500 }",
         "train = { device = 'gpu', precision = 'auto' }",
         "train = { device = 'cpu', precision = 'bf16' }",
     ]);

@@ -82,7 +82,12 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 /// On [`PLAIN`], whose buffers the host cannot read, everything that wrongly reads them panics.
 #[test]
 fn a_run_on_another_device_learns_what_it_learns_on_the_cpu() {
-    for model in [TRANSFORMER, RECURRENT] {
+    for (model, ema) in [(TRANSFORMER, 0.0), (RECURRENT, 0.1)] {
+        let config = |model: &str, steps| {
+            let mut config = config(model, steps);
+            config.train.ema = ema;
+            config
+        };
         let folder = TempDir::new().unwrap();
         let (cpu, plain) = (folder.path().join("cpu"), folder.path().join("plain"));
         let (expected_summary, expected) = run(&Cpu, &config(model, 4), &cpu);

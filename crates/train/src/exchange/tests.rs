@@ -105,10 +105,11 @@ fn results_after(steps: u64, dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
 
 #[test]
 fn the_number_of_processes_changes_no_bit() {
-    for model in [TRANSFORMER, RECURRENT, LANGUAGE_MODEL] {
+    for (model, ema) in [(TRANSFORMER, 0.0), (TRANSFORMER, 0.01), (RECURRENT, 0.0), (LANGUAGE_MODEL, 0.0)] {
         for accumulate in [4, 5] {
             let folder = tempfile::tempdir().unwrap();
-            let config = config(folder.path(), model, accumulate);
+            let mut config = config(folder.path(), model, accumulate);
+            config.train.ema = ema;
             let dir = |name: &str| folder.path().join(name);
             run(&config, &dir("1"), 1, 8);
             let alone = results(&dir("1"));

@@ -91,7 +91,7 @@ impl MemoryEstimate {
             n => max_copies(n_batches, n) as f64,
         };
         let processes = n as f64;
-        let slots = slots(&config.train.optimizer) as f64 / processes;
+        let slots = slots(&config.train) as f64 / processes;
         let connections = if n == 1 { 0.0 } else { CONNECTIONS };
         let n_weights = Blueprint::new(architecture).n_weights() as f64;
         let n_trained = n_weights - subject.frozen.n_weights() as f64;

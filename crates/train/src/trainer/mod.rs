@@ -282,9 +282,12 @@ impl<'a> Trainer<'a> {
         provenance.scores = scores.flat_map(|(_, scores)| scores.clone()).collect();
         provenance.step = self.step;
         self.setup.learner.settle();
+        self.setup.learner.swap_averages();
         let optimizer = self.setup.learner.state();
         let saved = self.files.as_ref();
         let saved = saved.map_or(Ok(()), |files| self.write(files, &optimizer, reason, better));
+        drop(optimizer);
+        self.setup.learner.swap_averages();
         processes.agree("a checkpoint was saved", saved)?;
         let path = Run::new(&self.setup.dir).folder(self.step);
         self.observer.on(&Event::Saved { path: &path, step: self.step });

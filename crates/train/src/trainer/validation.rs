@@ -41,12 +41,13 @@ impl Trainer<'_> {
             return Ok(Vec::new());
         }
         self.record()?;
-        let Some(validation) = &self.setup.material.validation else {
+        self.setup.learner.swap_averages();
+        let report = self.measure();
+        self.setup.learner.swap_averages();
+        let Some(mut report) = report.transpose()? else {
             return Ok(Vec::new());
         };
-        let PreparedRun { learner, config, processes, .. } = &self.setup;
-        let mut report =
-            validation.measure(learner.model().clone(), &self.setup, self.step, self.interrupt)?;
+        let PreparedRun { config, processes, .. } = &self.setup;
         if !report.loss.is_finite() {
             processes.fail_together();
             let layer = "validation".into();
@@ -69,6 +70,13 @@ impl Trainer<'_> {
         processes.agree("a validation was logged", written)?;
         self.observer.on(&Event::Validation(&report));
         Ok(choices(&report))
+    }
+
+    /// Measures the model on the validation data, if there are any.
+    fn measure(&self) -> Option<Result<ValidationReport>> {
+        let validation = self.setup.material.validation.as_ref()?;
+        let model = self.setup.learner.model().clone();
+        Some(validation.measure(model, &self.setup, self.step, self.interrupt))
     }
 }
 
