@@ -157,6 +157,7 @@ fn the_prediction_of_memory_holds() {
         "--set model.d_model=128 --set model.d_ff=512 --set train.precision=bf16",
         "--set model.norm_position=pre --set model.activation=gelu",
         "--set model.norm_position=pre --set model.positions=rotary --set model.d_model=128",
+        "--set train.consistency=2.5 --set train.ema=0.001",
         "--threads 6",
     ] {
         let shape = "--set train.max_steps=20 --set train.batch_tokens=8192";

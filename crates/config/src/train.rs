@@ -52,6 +52,12 @@ pub struct TrainConfig {
     /// too sure of one word.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
+    /// R-Drop (Wu et al. 2021): the factor of how much two passes over the same batch, with different dropout,
+    /// differ in their predictions; 0 for one pass. The loss is the mean of both passes' losses plus this
+    /// factor times ½ (KL(p‖q) + KL(q‖p)); 2.5 is the α = 5 of the paper's translation models. An update takes
+    /// about twice as long, and the model has to have dropout. Only the CPU computes it.
+    #[schemars(range(min = 0), extend("examples" = [2.5], "x-also" = "r_drop rdrop reg_alpha"))]
+    pub consistency: f64,
     /// The precision of matrix products in training: `auto` is `bf16` on CPUs that are faster with it, and
     /// `f32` on others. Validation and everything else use `f32`, and so do GPUs. A run continues bit for bit
     /// only on CPUs with the same instructions; a note says so when it is resumed with others.
@@ -243,6 +249,7 @@ impl Default for TrainConfig {
             max_memory_mb: 0,
             device: TrainDevice::Cpu,
             label_smoothing: 0.1,
+            consistency: 0.0,
             precision: TrainPrecision::Auto,
             clip_norm: 0.0,
             validate_every: 500,

@@ -12,7 +12,7 @@ pub use attentive_kernels::attentive_recurrent::{
     AttentiveRecurrentCall, AttentiveRecurrentGradients, AttentiveRecurrentInputs, AttentiveRecurrentResult,
 };
 pub use attentive_kernels::cross_entropy::{
-    LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape,
+    LossSums, ProjectionGradients, ProjectionInputs, ProjectionShape, Twin,
 };
 pub use attentive_kernels::dropout::DropoutCall;
 pub use attentive_kernels::embedding::PositionRows;

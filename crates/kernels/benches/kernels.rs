@@ -170,9 +170,14 @@ fn projection_and_loss(bencher: Bencher<'_, '_>, precision: Float) {
             targets: &targets[..],
             row_weights: None,
             label_smoothing: 0.1,
+            twin: None,
         };
-        let gradients =
-            ProjectionGradients { x: Some(&mut dx[..]), weight: Some(&mut dweight[..]), bias: None };
+        let gradients = ProjectionGradients {
+            x: Some(&mut dx[..]),
+            twin: None,
+            weight: Some(&mut dweight[..]),
+            bias: None,
+        };
         cross_entropy(shape, inputs, gradients)
     });
 }

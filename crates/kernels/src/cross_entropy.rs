@@ -12,7 +12,7 @@ use crate::gemm::{
 use crate::linear::add_column_sums;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
-use crate::simd::{exp_and_sum, max_of, sum_of};
+use crate::simd::{exp_and_sum, max_of, sum_of, sum_of_two};
 use crate::tile::TileMut;
 
 pub use attentive_base::batch::IGNORE;
@@ -70,6 +70,25 @@ pub struct ProjectionInputs<'a, T> {
     pub row_weights: Option<&'a [f32]>,
     /// The share of the target distribution that is spread evenly over the classes.
     pub label_smoothing: f32,
+    /// The same positions from another pass with dropout; `None` for ordinary training.
+    pub twin: Option<Twin<T>>,
+}
+
+/// The outputs of a second pass over the same positions, whose predictions are to agree with those of the
+/// first (R-Drop: Wu et al. 2021, equation 4).
+#[derive(Clone, Copy, Debug)]
+pub struct Twin<T> {
+    /// `[rows, d_model]`
+    pub x: T,
+    /// The factor of the symmetric Kullback–Leibler divergence of the two predictions.
+    pub strength: f32,
+}
+
+impl<T> Twin<T> {
+    /// Applies `f` to the operand.
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Twin<U> {
+        Twin { x: f(self.x), strength: self.strength }
+    }
 }
 
 impl<'a, T> ProjectionInputs<'a, T> {
@@ -78,10 +97,11 @@ impl<'a, T> ProjectionInputs<'a, T> {
         ProjectionInputs {
             x: f(self.x),
             weight: f(self.weight),
-            bias: self.bias.map(f),
+            bias: self.bias.map(&f),
             targets: self.targets,
             row_weights: self.row_weights,
             label_smoothing: self.label_smoothing,
+            twin: self.twin.map(|twin| twin.map(f)),
         }
     }
 }
@@ -91,6 +111,8 @@ impl<'a, T> ProjectionInputs<'a, T> {
 pub struct ProjectionGradients<T> {
     /// `[rows, d_model]`
     pub x: Option<T>,
+    /// `[rows, d_model]`, of [`Twin::x`].
+    pub twin: Option<T>,
     /// `[vocab, d_model]`
     pub weight: Option<T>,
     /// `[vocab]`
@@ -99,26 +121,35 @@ pub struct ProjectionGradients<T> {
 
 impl<T> Default for ProjectionGradients<T> {
     fn default() -> Self {
-        Self { x: None, weight: None, bias: None }
+        Self { x: None, twin: None, weight: None, bias: None }
     }
 }
 
 impl<T> ProjectionGradients<T> {
     /// Applies `f` to each output.
     pub fn map<U>(self, f: impl Fn(T) -> U + Copy) -> ProjectionGradients<U> {
-        ProjectionGradients { x: self.x.map(f), weight: self.weight.map(f), bias: self.bias.map(f) }
+        ProjectionGradients {
+            x: self.x.map(f),
+            twin: self.twin.map(f),
+            weight: self.weight.map(f),
+            bias: self.bias.map(f),
+        }
     }
 }
 
 impl ProjectionGradients<&mut [f32]> {
     fn are_wanted(&self) -> bool {
-        self.x.is_some() || self.weight.is_some() || self.bias.is_some()
+        self.x.is_some() || self.twin.is_some() || self.weight.is_some() || self.bias.is_some()
     }
 }
 
 /// The loss of the logits `x` · `weight`ᵀ + `bias` against the distribution (1 − `label_smoothing`) ·
 /// one-hot(`targets`) + `label_smoothing` / `vocab`, and the gradients of its sum, in which each row counts
 /// `row_weights` times.
+///
+/// With a [`Twin`], the loss of a row is the mean of the two passes' losses plus `strength` · ½ (KL(p‖q) +
+/// KL(q‖p)) of their predictions p and q. Of the other sums, `nll` is a mean, too, and `n_correct` counts
+/// those of the first pass.
 ///
 /// # Panics
 /// If a slice does not fit the shape, or a target is neither a class nor [`IGNORE`].
@@ -132,6 +163,7 @@ pub fn cross_entropy(
     problem.check();
     let outputs = [
         ("dx", &mut gradients.x, [shape.rows, d_model]),
+        ("dtwin", &mut gradients.twin, [shape.rows, d_model]),
         ("dweight", &mut gradients.weight, [vocab, d_model]),
         ("dbias", &mut gradients.bias, [1, vocab]),
     ];
@@ -144,8 +176,9 @@ pub fn cross_entropy(
     let is_real = |&row: &usize| inputs.targets[row] != IGNORE;
     let real: Vec<usize> = (0..shape.rows).filter(is_real).collect();
     let mut sums = LossSums::default();
-    problem.with_weights(gradients.x.is_some(), |weights| {
-        for rows in real.chunks(BLOCK_ROWS) {
+    let wants_input = gradients.x.is_some() || gradients.twin.is_some();
+    problem.with_weights(wants_input, |weights| {
+        for rows in real.chunks(BLOCK_ROWS / problem.passes().len()) {
             problem.block(rows, weights, &mut gradients, &mut sums);
         }
     });
@@ -175,6 +208,7 @@ impl Problem<'_> {
         assert_shape("targets", self.inputs.targets, [rows]);
         assert_shape_if_any("bias", self.inputs.bias, [vocab]);
         assert_shape_if_any("row_weights", self.inputs.row_weights, [rows]);
+        assert_shape_if_any("twin", self.inputs.twin.map(|twin| twin.x), [rows, d_model]);
         let is_wrong = |&&target: &&u32| target != IGNORE && target as usize >= vocab;
         if let Some(target) = self.inputs.targets.iter().find(is_wrong) {
             panic!("target {target} among {vocab} classes");
@@ -193,6 +227,11 @@ impl Problem<'_> {
         });
     }
 
+    /// The outputs of each pass.
+    fn passes(&self) -> Vec<&[f32]> {
+        std::iter::once(self.inputs.x).chain(self.inputs.twin.map(|twin| twin.x)).collect()
+    }
+
     /// Processes one block of rows whose targets are not ignored.
     fn block(
         &self,
@@ -203,22 +242,30 @@ impl Problem<'_> {
     ) {
         let differentiate = gradients.are_wanted();
         let ProjectionShape { d_model, vocab, .. } = self.shape;
-        let n = rows.len();
-        with_scratch(n * (d_model + vocab), |scratch| {
-            let (gathered, logits) = scratch.split_at_mut(n * d_model);
-            for (to, &row) in rows.iter().enumerate() {
-                gathered[to * d_model..][..d_model]
-                    .copy_from_slice(&self.inputs.x[row * d_model..][..d_model]);
+        let passes = self.passes();
+        let n = rows.len() * passes.len();
+        // A twin needs room for the differences of logits.
+        let differences = (n - rows.len()) * vocab;
+        with_scratch(n * (d_model + vocab) + differences, |scratch| {
+            let (gathered, scratch) = scratch.split_at_mut(n * d_model);
+            let (logits, differences) = scratch.split_at_mut(n * vocab);
+            let places = passes.iter().flat_map(|x| rows.iter().map(|&row| &x[row * d_model..][..d_model]));
+            for (to, from) in gathered.chunks_exact_mut(d_model).zip(places) {
+                to.copy_from_slice(from);
             }
             let product = Product::new(d_model, View::rows(gathered, d_model), weights.forward)
                 .then(Epilogue::bias(self.inputs.bias));
             product.write_to(&mut TileMut::new(logits, n, vocab, vocab));
-            for loss in self.rows_losses(rows, logits, differentiate) {
+            let losses = match self.inputs.twin {
+                None => self.rows_losses(rows, logits, differentiate),
+                Some(twin) => self.twins_losses(rows, logits, differences, twin.strength, differentiate),
+            };
+            for loss in losses {
                 sums.loss += loss.smoothed;
                 sums.nll += loss.nll;
                 sums.n_correct += usize::from(loss.correct);
             }
-            sums.n_tokens += n;
+            sums.n_tokens += rows.len();
             if differentiate {
                 self.block_backward(rows, weights, gathered, logits, gradients);
             }
@@ -230,20 +277,53 @@ impl Problem<'_> {
         let (inputs, vocab) = (self.inputs, self.shape.vocab);
         let one = |(&row, logits): (&usize, &mut [f32])| {
             let target = inputs.targets[row] as usize;
-            let mut loss = row_loss(logits, target, inputs.label_smoothing, differentiate);
-            if let Some(weights) = inputs.row_weights {
-                loss.smoothed *= f64::from(weights[row]);
-                if differentiate {
-                    logits.iter_mut().for_each(|gradient| *gradient *= weights[row]);
-                }
-            }
-            loss
+            let loss = row_loss(logits, target, inputs.label_smoothing, differentiate);
+            self.weighted(row, loss, [logits])
         };
         if is_large(logits.len()) {
             rows.par_iter().zip(logits.par_chunks_exact_mut(vocab)).map(one).collect()
         } else {
             rows.iter().zip(logits.chunks_exact_mut(vocab)).map(one).collect()
         }
+    }
+
+    /// Like [`Problem::rows_losses`] for two passes, whose logits follow each other. `differences` is scratch.
+    fn twins_losses(
+        &self,
+        rows: &[usize],
+        logits: &mut [f32],
+        differences: &mut [f32],
+        strength: f32,
+        differentiate: bool,
+    ) -> Vec<RowLoss> {
+        let (inputs, vocab) = (self.inputs, self.shape.vocab);
+        let is_large = is_large(logits.len());
+        let (first, second) = logits.split_at_mut(rows.len() * vocab);
+        let one =
+            |(&row, (first, (second, differences))): (&usize, (&mut [f32], (&mut [f32], &mut [f32])))| {
+                let target = inputs.targets[row] as usize;
+                let smoothing = inputs.label_smoothing;
+                let loss = twin_loss(first, second, differences, target, smoothing, strength, differentiate);
+                self.weighted(row, loss, [first, second])
+            };
+        if is_large {
+            let both = second.par_chunks_exact_mut(vocab).zip(differences.par_chunks_exact_mut(vocab));
+            rows.par_iter().zip(first.par_chunks_exact_mut(vocab).zip(both)).map(one).collect()
+        } else {
+            let both = second.chunks_exact_mut(vocab).zip(differences.chunks_exact_mut(vocab));
+            rows.iter().zip(first.chunks_exact_mut(vocab).zip(both)).map(one).collect()
+        }
+    }
+
+    /// The loss of `row`, times its weight; so are the gradients.
+    fn weighted<const N: usize>(&self, row: usize, loss: RowLoss, gradients: [&mut [f32]; N]) -> RowLoss {
+        let Some(weight) = self.inputs.row_weights.map(|weights| weights[row]) else {
+            return loss;
+        };
+        for gradient in gradients.into_iter().flatten() {
+            *gradient *= weight;
+        }
+        RowLoss { smoothed: loss.smoothed * f64::from(weight), ..loss }
     }
 
     /// The gradients of a block given those of its logits; `gathered` is scratch.
@@ -256,7 +336,7 @@ impl Problem<'_> {
         gradients: &mut ProjectionGradients<&mut [f32]>,
     ) {
         let ProjectionShape { d_model, vocab, precision, .. } = self.shape;
-        let n = rows.len();
+        let n = gathered.len() / d_model;
         let grad = View::rows(grad, vocab);
         if let Some(dweight) = gradients.weight.as_deref_mut() {
             let product = Product::new(n, grad.t(), View::rows(gathered, d_model));
@@ -265,12 +345,16 @@ impl Problem<'_> {
         if let Some(dbias) = gradients.bias.as_deref_mut() {
             add_column_sums(grad, n, dbias);
         }
-        let (Some(dx), Some(weight)) = (gradients.x.as_deref_mut(), weights.backward) else {
+        let Some(weight) = weights.backward else {
             return;
         };
         Product::new(vocab, grad, weight).write_to(&mut TileMut::new(gathered, n, d_model, d_model));
-        for (from, &row) in rows.iter().enumerate() {
-            dx[row * d_model..][..d_model].copy_from_slice(&gathered[from * d_model..][..d_model]);
+        let (first, second) = gathered.split_at(rows.len() * d_model);
+        for (dx, found) in [(&mut gradients.x, first), (&mut gradients.twin, second)] {
+            let Some(dx) = dx.as_deref_mut() else { continue };
+            for (from, &row) in found.chunks_exact(d_model).zip(rows) {
+                dx[row * d_model..][..d_model].copy_from_slice(from);
+            }
         }
     }
 }
@@ -282,6 +366,32 @@ struct RowLoss {
     correct: bool,
 }
 
+/// What the loss of a row is computed from, once the logits are replaced by their exponentials.
+struct RowSums {
+    loss: RowLoss,
+    /// The reciprocal of the sum of the exponentials.
+    inverse: f32,
+}
+
+/// Replaces `logits` by their exponentials, less the largest.
+#[inline(always)]
+fn row_sums(logits: &mut [f32], target: usize, smoothing: f32) -> RowSums {
+    let max = max_of(logits);
+    let correct = logits[target] == max && max_of(&logits[..target]) < max;
+    let share = smoothing / logits.len() as f32;
+    let at_target = logits[target] - max;
+    let total = if smoothing == 0.0 { 0.0 } else { sum_of(logits, |logit| logit - max) };
+    let sum = exp_and_sum(logits, max);
+    let log_sum = f64::from(sum).ln();
+    let (keep, share) = (1.0 - f64::from(smoothing), f64::from(share));
+    let loss = RowLoss {
+        smoothed: log_sum - keep * f64::from(at_target) - share * f64::from(total),
+        nll: log_sum - f64::from(at_target),
+        correct,
+    };
+    RowSums { loss, inverse: 1.0 / sum }
+}
+
 vectorized! {
     /// The loss of one row of `logits`, which, if `differentiate`, are replaced by their gradient.
     fn row_loss(
@@ -290,27 +400,59 @@ vectorized! {
         smoothing: f32,
         differentiate: bool,
     ) -> RowLoss {
-        let max = max_of(logits);
-        let correct = logits[target] == max && max_of(&logits[..target]) < max;
-        let share = smoothing / logits.len() as f32;
-        let at_target = logits[target] - max;
-        let total = if smoothing == 0.0 { 0.0 } else { sum_of(logits, |logit| logit - max) };
-        let sum = exp_and_sum(logits, max);
-        let log_sum = f64::from(sum).ln();
-        let (keep, share_wide) = (1.0 - f64::from(smoothing), f64::from(share));
-        let result = RowLoss {
-            smoothed: log_sum - keep * f64::from(at_target) - share_wide * f64::from(total),
-            nll: log_sum - f64::from(at_target),
-            correct,
-        };
+        let RowSums { loss, inverse } = row_sums(logits, target, smoothing);
         if differentiate {
-            let inverse = 1.0 / sum;
+            let share = smoothing / logits.len() as f32;
             for logit in logits.iter_mut() {
                 *logit = *logit * inverse - share;
             }
             logits[target] -= 1.0 - smoothing;
         }
-        result
+        loss
+    }
+}
+
+vectorized! {
+    /// The loss of a position in two passes. If `differentiate`, the logits are replaced by their gradients.
+    ///
+    /// With probabilities p and q and d = log p − log q, which differs from the difference of the logits by a
+    /// constant, the divergence ½ (KL(p‖q) + KL(q‖p)) is ½ (Σ p·d − Σ q·d), in which the constant cancels.
+    /// Its gradient for the first logits is ½ (p·(1 + d − Σ p·d) − q).
+    fn twin_loss(
+        first: &mut [f32],
+        second: &mut [f32],
+        differences: &mut [f32],
+        target: usize,
+        smoothing: f32,
+        strength: f32,
+        differentiate: bool,
+    ) -> RowLoss {
+        for ((difference, a), b) in differences.iter_mut().zip(&*first).zip(&*second) {
+            *difference = a - b;
+        }
+        let [p, q] = [&mut *first, &mut *second].map(|logits| row_sums(logits, target, smoothing));
+        let mean_under = |exponentials: &[f32], inverse: f32| {
+            inverse * sum_of_two(exponentials, differences, |exponential, difference| exponential * difference)
+        };
+        let (mean_p, mean_q) = (mean_under(first, p.inverse), mean_under(second, q.inverse));
+        let divergence = 0.5 * (f64::from(mean_p) - f64::from(mean_q));
+        if differentiate {
+            let (share, half) = (0.5 * smoothing / first.len() as f32, 0.5 * strength);
+            for ((a, b), difference) in first.iter_mut().zip(second.iter_mut()).zip(&*differences) {
+                let (p, q) = (*a * p.inverse, *b * q.inverse);
+                *a = p * (0.5 + half * (1.0 + difference - mean_p)) - half * q - share;
+                *b = q * (0.5 + half * (1.0 - difference + mean_q)) - half * p - share;
+            }
+            for gradient in [first, second] {
+                gradient[target] -= 0.5 * (1.0 - smoothing);
+            }
+        }
+        let mean = |p: f64, q: f64| 0.5 * (p + q);
+        RowLoss {
+            smoothed: mean(p.loss.smoothed, q.loss.smoothed) + f64::from(strength) * divergence,
+            nll: mean(p.loss.nll, q.loss.nll),
+            correct: p.loss.correct,
+        }
     }
 }
 

@@ -285,6 +285,7 @@ impl Device for Plain {
         gradients: ProjectionGradients<&mut Buffer>,
         loss: &mut Buffer,
     ) -> Losses {
+        assert!(inputs.twin.is_none(), "a loss of two passes, which only the CPU computes");
         let inputs = inputs.map(elements);
         let smoothing = inputs.label_smoothing.into();
         let (x, weight, bias) = (inputs.x, inputs.weight, inputs.bias);

@@ -17,6 +17,7 @@ use attentive_tape::{Buffer, Float, Param, ParamId};
 
 use super::exchange::Exchange;
 use super::gradient_groups::GradientGroups;
+use super::objective::Objective;
 use super::scheduled_sampling::ScheduledSampling;
 use super::{Optimizer, UpdateScale};
 
@@ -27,7 +28,7 @@ pub struct Learner {
     optimizer: Optimizer,
     pub(super) exchange: Exchange,
     seed: u64,
-    pub(super) label_smoothing: f64,
+    pub(super) objective: Objective,
     pub(super) clip_norm: f64,
     sampling: ScheduledSampling,
     precision: Float,
@@ -65,7 +66,7 @@ impl Learner {
             groups: GradientGroups::new(&model),
             model,
             seed: config.seed,
-            label_smoothing: config.train.label_smoothing,
+            objective: Objective::of(&config.train),
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
             precision: config.train.products(),
@@ -142,7 +143,7 @@ impl Learner {
     /// whole run.
     pub fn loss(&self, batch: &Batch, number: u64) -> Loss {
         let batch = self.mixed(batch, number);
-        self.model().loss(&batch, self.label_smoothing, &self.pass(number))
+        self.objective.loss(&self.model, &batch, &self.pass(number))
     }
 
     /// `batch` with the decoder's inputs mixed by scheduled sampling, if configured.

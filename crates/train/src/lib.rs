@@ -17,6 +17,7 @@ mod learner;
 mod material;
 mod memory;
 mod metrics_log;
+mod objective;
 mod optimizer;
 mod partial_sums;
 mod prepare;

@@ -343,7 +343,7 @@ impl Learner {
         let probe = Probe::default();
         let pass = self.pass(number).unrecorded();
         let batch = self.mixed(batch, number);
-        self.model().loss(&batch, self.label_smoothing, &pass.probed(&probe));
+        self.objective.loss(self.model(), &batch, &pass.probed(&probe));
         let layer = probe.first_non_finite();
         layer.unwrap_or_else(|| "projection".into())
     }

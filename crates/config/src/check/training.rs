@@ -13,6 +13,7 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
     let expected = format!("at least `train.average_last` = {averaged}, the checkpoints to average");
     require(kept >= averaged, "train.keep_last", expected, kept)?;
     precision(train)?;
+    consistency(train)?;
     optimizer(&train.optimizer)?;
     schedule(train)
 }
@@ -28,6 +29,17 @@ fn precision(train: &TrainConfig) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Refuses two passes on a device that computes one.
+fn consistency(train: &TrainConfig) -> Result<()> {
+    let expected = format!("0, since `train.device` is `{}`", train.device);
+    require(
+        train.consistency == 0.0 || !train.device.is_gpu(),
+        "train.consistency",
+        expected,
+        train.consistency,
+    )
 }
 
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
@@ -114,6 +126,12 @@ pub(super) fn validation(config: &Config) -> Result<()> {
             return refused("since there is no `train.validation_script`", None);
         }
     }
+    require(
+        train.consistency == 0.0 || config.model.dropout > 0.0,
+        "train.consistency",
+        "0, since two passes without dropout (`model.dropout`) are equal",
+        train.consistency,
+    )?;
     let script = &train.validation_script;
     let missing = match () {
         () if !validates => missing,

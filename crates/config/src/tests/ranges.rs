@@ -279,6 +279,16 @@ fn inconsistent_training_settings_are_refused() {
             "train.device",
             "expected `cpu`, `gpu`, or `gpu:N` with the number of a GPU, found the string `cuda:1`",
         ),
+        (
+            "train = { device = 'gpu', consistency = 2.5 }",
+            "train.consistency",
+            "0, since `train.device` is `gpu`, found 2.5",
+        ),
+        (
+            "train.consistency = 2.5\nmodel.dropout = 0.0",
+            "train.consistency",
+            "0, since two passes without dropout (`model.dropout`) are equal, found 2.5",
+        ),
         ("train.device = 'CUDA:1'", "train.device", "write `\"gpu:1\"`"),
         ("train.device = 0", "train.device", "write `\"gpu:0\"`"),
     ]);
@@ -289,6 +299,7 @@ fn inconsistent_training_settings_are_refused() {
         "train.max_steps = 1500\ntrain.schedule = { kind = 'wsd', cooldown_steps = 500 }",
         "train = { device = 'gpu', precision = 'auto' }",
         "train = { device = 'cpu', precision = 'bf16' }",
+        "train.consistency = 2.5",
     ]);
 }
 

@@ -40,7 +40,9 @@ pub(crate) fn cross_entropy(
         let target = inputs.targets[row];
         assert!((target as usize) < vocab, "target {target} among {vocab} classes");
     }
+    assert!(inputs.twin.is_none(), "a loss of two passes, which configurations refuse on GPUs");
     let gradients = ProjectionGradients {
+        twin: None,
         x: gradients.x.map(|x| &*x),
         weight: gradients.weight.map(|weight| &*weight),
         bias: gradients.bias.map(|bias| &*bias),

@@ -25,11 +25,16 @@ pub(super) fn both(
         targets,
         row_weights: weighted.then_some(&row_weights),
         label_smoothing,
+        twin: None,
     };
     let (mut dx, mut dweight) = (room(rows * d_model), room(vocab * d_model));
     let mut dbias = room(vocab);
-    let gradients =
-        ProjectionGradients { x: Some(&mut dx), weight: Some(&mut dweight), bias: Some(&mut dbias) };
+    let gradients = ProjectionGradients {
+        x: Some(&mut dx),
+        twin: None,
+        weight: Some(&mut dweight),
+        bias: Some(&mut dbias),
+    };
     let (mut loss, mut same) = (room(1), room(1));
     let sums = device.cross_entropy(shape, inputs, gradients, &mut loss);
     let nothing = ProjectionGradients::default();
@@ -84,6 +89,7 @@ fn the_first_class_wins_a_tie() {
                 targets: &[target],
                 row_weights: None,
                 label_smoothing: 0.0,
+                twin: None,
             };
             let nothing = ProjectionGradients::default();
             let losses = gpu.cross_entropy(shape, inputs, nothing, &mut room(1));

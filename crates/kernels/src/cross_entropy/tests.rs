@@ -11,6 +11,8 @@ struct Case {
     targets: Vec<u32>,
     row_weights: Option<Vec<f32>>,
     smoothing: f32,
+    /// The outputs of a second pass, and the factor of the divergence.
+    twin: Option<(Vec<f32>, f32)>,
 }
 
 impl Case {
@@ -25,6 +27,7 @@ impl Case {
             targets,
             row_weights: None,
             smoothing: 0.1,
+            twin: None,
         }
     }
 
@@ -36,6 +39,7 @@ impl Case {
             targets: &self.targets[..],
             row_weights: self.row_weights.as_deref(),
             label_smoothing: self.smoothing,
+            twin: self.twin.as_ref().map(|(x, strength)| Twin { x: &x[..], strength: *strength }),
         }
     }
 
@@ -45,11 +49,19 @@ impl Case {
 
     /// The sums, dx, dweight and dbias.
     fn run(&self) -> (LossSums, [Vec<f32>; 3]) {
+        let (sums, [dx, _, dweight, dbias]) = self.run_twins();
+        (sums, [dx, dweight, dbias])
+    }
+
+    /// The sums, dx, dtwin, dweight and dbias.
+    fn run_twins(&self) -> (LossSums, [Vec<f32>; 4]) {
         let biases = self.bias.as_ref().map_or(0, Vec::len);
-        let mut gradients = [self.x.len(), self.weight.len(), biases].map(|len| vec![f32::NAN; len]);
-        let [dx, dweight, dbias] = &mut gradients;
+        let twins = self.twin.as_ref().map_or(0, |(x, _)| x.len());
+        let mut gradients = [self.x.len(), twins, self.weight.len(), biases].map(|len| vec![f32::NAN; len]);
+        let [dx, dtwin, dweight, dbias] = &mut gradients;
         let targets = ProjectionGradients {
             x: Some(dx),
+            twin: self.twin.is_some().then_some(dtwin),
             weight: Some(dweight),
             bias: self.bias.is_some().then_some(dbias),
         };
@@ -82,7 +94,7 @@ fn sums_and_gradients_match_the_reference() {
             case.row_weights = weighted.then(|| (0..rows).map(|row| (row % 4) as f32 / 2.0).collect());
             case.shape.precision = precision;
             let (sums, [dx, dweight, dbias]) = case.run();
-            let Case { shape, x, weight, bias, targets, row_weights, smoothing } = &case;
+            let Case { shape, x, weight, bias, targets, row_weights, smoothing, .. } = &case;
             let bias = bias.as_ref().map(|bias| wide(bias));
             let (twin, [twin_dx, twin_dweight, twin_dbias]) = reference::cross_entropy(
                 *shape,
@@ -106,13 +118,67 @@ fn sums_and_gradients_match_the_reference() {
 }
 
 #[test]
+fn two_passes_match_the_reference() {
+    for (rows, d_model, vocab) in [(1, 1, 1), (1, 4, 9), (7, 17, 33), (300, 5, 20), (400, 3, 700), (0, 4, 5)]
+    {
+        for (smoothing, strength, weighted) in [(0.0, 0.0, false), (0.1, 2.5, false), (0.1, 0.5, true)] {
+            let mut case = Case { smoothing, ..Case::new(rows, d_model, vocab) };
+            case.row_weights = weighted.then(|| (0..rows).map(|row| (row % 4) as f32 / 2.0).collect());
+            let second: Vec<f32> = random(rows * d_model, 5).iter().map(|x| 2.0 * x).collect();
+            case.twin = Some((second.clone(), strength));
+            let (sums, gradients) = case.run_twins();
+            let bias = case.bias.as_ref().map(|bias| wide(bias));
+            let (twin, twins) = reference::consistent_cross_entropy(
+                case.shape,
+                [&wide(&case.x), &wide(&second)],
+                &wide(&case.weight),
+                bias.as_deref(),
+                &case.targets,
+                case.row_weights.as_deref(),
+                [f64::from(smoothing), f64::from(strength)],
+            );
+            let what = format!("{:?}, smoothing {smoothing}, strength {strength}", case.shape);
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
+            assert!(near(sums.loss, twin.loss) && near(sums.nll, twin.nll), "{what}: {sums:?}, not {twin:?}");
+            assert_eq!((sums.n_tokens, sums.n_correct), (twin.n_tokens, twin.n_correct), "{what}");
+            assert_eq!(case.forward(), sums, "{what}: without gradients");
+            for (found, expected) in gradients.iter().zip(&twins) {
+                assert_close(found, expected, 4e-5, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_passes_have_the_loss_of_one() {
+    let one = Case::new(70, 8, 100);
+    let both = Case { twin: Some((one.x.clone(), 2.5)), ..Case::new(70, 8, 100) };
+    let ((expected, [dx, ..]), (sums, [first, second, ..])) = (one.run(), both.run_twins());
+    assert!((sums.loss - expected.loss).abs() < 1e-6 * expected.loss, "{} {}", sums.loss, expected.loss);
+    assert_eq!((sums.nll, sums.n_correct), (expected.nll, expected.n_correct));
+    for ((a, b), whole) in first.iter().zip(&second).zip(dx) {
+        assert!((a - 0.5 * whole).abs() < 1e-6 && (b - 0.5 * whole).abs() < 1e-6, "{a} {b} {whole}");
+    }
+}
+
+#[test]
+fn the_thread_count_changes_nothing_of_two_passes() {
+    let case = Case { twin: Some((random(600 * 40, 5), 1.0)), ..Case::new(600, 40, 700) };
+    assert_same_on_all_pools(|| {
+        let (sums, gradients) = case.run_twins();
+        let loss = sums.loss.to_bits();
+        [gradients.concat(), vec![f32::from_bits((loss >> 32) as u32), f32::from_bits(loss as u32)]].concat()
+    });
+}
+
+#[test]
 fn each_gradient_can_be_computed_alone() {
     let case = Case::new(300, 5, 20);
     let (sums, all) = case.run();
     for (number, expected) in all.iter().enumerate() {
         let mut gradient = vec![f32::NAN; expected.len()];
         let mut targets = ProjectionGradients::default();
-        let ProjectionGradients { x, weight, bias } = &mut targets;
+        let ProjectionGradients { x, weight, bias, .. } = &mut targets;
         *[x, weight, bias][number] = Some(&mut gradient[..]);
         assert_eq!(cross_entropy(case.shape, case.inputs(), targets), sums);
         assert_eq!(bits(&gradient), bits(expected), "gradient {number}");

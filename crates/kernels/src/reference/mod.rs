@@ -145,6 +145,59 @@ pub fn cross_entropy(
     (sums, linear_backward(layer, x, weight, &logits, &dlogits))
 }
 
+/// [`crate::cross_entropy::cross_entropy`] with a twin, from its definition: the sums and the gradients of both
+/// inputs, weight and bias. The two numbers are the label smoothing and the factor of the divergence.
+pub fn consistent_cross_entropy(
+    shape: ProjectionShape,
+    passes: [&[f64]; 2],
+    weight: &[f64],
+    bias: Option<&[f64]>,
+    targets: &[u32],
+    row_weights: Option<&[f32]>,
+    [label_smoothing, strength]: [f64; 2],
+) -> (LossSums, [Vec<f64>; 4]) {
+    let ProjectionShape { rows, d_model, vocab, precision } = shape;
+    let activation = Activation::Identity;
+    let layer = LinearCall { rows, d_in: d_model, d_out: vocab, activation, dropout: None, precision };
+    let logits = passes.map(|x| linear(layer, x, weight, bias));
+    let mut dlogits = [(); 2].map(|()| vec![0.0; rows * vocab]);
+    let mut sums = LossSums::default();
+    for (row, &target) in targets.iter().enumerate().filter(|(_, target)| **target != IGNORE) {
+        let factor = row_weights.map_or(1.0, |weights| f64::from(weights[row]));
+        let [p, q] = [0, 1].map(|pass| -> Vec<f64> {
+            let logits = &logits[pass][row * vocab..][..vocab];
+            let log_sum = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
+            logits.iter().map(|z| z - log_sum).collect()
+        });
+        // Of log probabilities.
+        let divergence = |p: &[f64], q: &[f64]| p.iter().zip(q).map(|(p, q)| p.exp() * (p - q)).sum::<f64>();
+        let both = [divergence(&p, &q), divergence(&q, &p)];
+        sums.loss += factor * strength * 0.5 * (both[0] + both[1]);
+        for (pass, [own, other]) in [[&p, &q], [&q, &p]].into_iter().enumerate() {
+            for class in 0..vocab {
+                let hot = if class == target as usize { 1.0 } else { 0.0 };
+                let wanted = (1.0 - label_smoothing) * hot + label_smoothing / vocab as f64;
+                sums.loss -= factor * 0.5 * wanted * own[class];
+                sums.nll -= 0.5 * hot * own[class];
+                // The derivatives of KL(own‖other) and KL(other‖own) by a logit of `own`.
+                let (a, b) = (own[class].exp(), other[class].exp());
+                let derivatives = a * (own[class] - other[class] - both[pass]) + (a - b);
+                let of_loss = 0.5 * (a - wanted) + strength * 0.5 * derivatives;
+                dlogits[pass][row * vocab + class] = factor * of_loss;
+            }
+        }
+        let first = &logits[0][row * vocab..][..vocab];
+        let best = first.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        sums.n_tokens += 1;
+        sums.n_correct += usize::from(first.iter().position(|&z| z == best) == Some(target as usize));
+    }
+    let [first, second] =
+        [0, 1].map(|pass| linear_backward(layer, passes[pass], weight, &logits[pass], &dlogits[pass]));
+    let ([dx, dweight, dbias], [dtwin, dweight2, dbias2]) = (first, second);
+    let add = |a: Vec<f64>, b: Vec<f64>| a.into_iter().zip(b).map(|(a, b)| a + b).collect();
+    (sums, [dx, dtwin, add(dweight, dweight2), add(dbias, dbias2)])
+}
+
 /// [`crate::embedding::embedding`].
 pub fn embedding(ids: &[u32], table: &[f64], d: usize, scale: f64, positions: Option<&[f64]>) -> Vec<f64> {
     let mut out = Vec::new();

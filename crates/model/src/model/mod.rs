@@ -202,6 +202,33 @@ impl Model {
         self.loss_of(batch, &targets(&batch.tgt_out), label_smoothing, pass)
     }
 
+    /// Like [`Model::loss`], for two passes over `batch` with different dropout, whose predictions are to agree
+    /// (R-Drop: Wu et al. 2021): the mean of their losses, plus `strength` times the symmetric
+    /// Kullback–Leibler divergence of their predictions. The pass is recorded by a probe for the first of them
+    /// alone.
+    pub fn consistent_loss(
+        &self,
+        batch: &Batch,
+        label_smoothing: f64,
+        strength: f64,
+        pass: &Pass<'_>,
+    ) -> Loss {
+        let passes = [self.last_layer(batch, pass), self.last_layer(batch, &pass.twin())];
+        let (projection, precision) = (self.projection(pass), pass.precision());
+        let (targets, weights) = (targets(&batch.tgt_out), row_weights(batch));
+        let weights = weights.as_deref();
+        let Loss { loss, losses } = tape::consistent_cross_entropy(
+            passes,
+            projection,
+            &targets,
+            weights,
+            label_smoothing,
+            strength,
+            precision,
+        );
+        Loss { loss: pass.observe(|| "projection".into(), loss), losses }
+    }
+
     /// The loss of the `targets` of all rows; [`IGNORE`] for none.
     pub(crate) fn loss_of(
         &self,

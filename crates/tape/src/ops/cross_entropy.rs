@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use attentive_device::{LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, current};
+use attentive_device::{
+    LossSums, Losses, ProjectionGradients, ProjectionInputs, ProjectionShape, Twin, current,
+};
 
 use super::AffineMap;
 use crate::op::{Context, Mode, OpOutput, OperandInfo, TapeOp, apply_with_side};
@@ -44,6 +46,38 @@ pub fn cross_entropy(
     label_smoothing: f64,
     precision: Float,
 ) -> CrossEntropy {
+    loss(x, None, projection, targets, row_weights, [label_smoothing, 0.0], precision)
+}
+
+/// [`cross_entropy`] of two passes over the same rows, plus what their predictions p and q differ: per row, the
+/// mean of both losses plus `strength` · ½ (KL(p‖q) + KL(q‖p)) (R-Drop: Wu et al. 2021, equation 4). Only the
+/// CPU computes it.
+///
+/// # Shapes
+/// - `passes`: two of `[rows, d_model]`
+/// - the others: as in [`cross_entropy`]
+pub fn consistent_cross_entropy(
+    passes: [Value; 2],
+    projection: AffineMap,
+    targets: &[u32],
+    row_weights: Option<&[f32]>,
+    label_smoothing: f64,
+    strength: f64,
+    precision: Float,
+) -> CrossEntropy {
+    let [x, twin] = passes;
+    loss(x, Some(twin), projection, targets, row_weights, [label_smoothing, strength], precision)
+}
+
+fn loss(
+    x: Value,
+    twin: Option<Value>,
+    projection: AffineMap,
+    targets: &[u32],
+    row_weights: Option<&[f32]>,
+    [label_smoothing, strength]: [f64; 2],
+    precision: Float,
+) -> CrossEntropy {
     let [rows, d_model] = x.shape();
     let vocab = projection.d_out();
     let op = CrossEntropyOp {
@@ -51,8 +85,9 @@ pub fn cross_entropy(
         targets: targets.into(),
         row_weights: row_weights.map(Arc::from),
         label_smoothing: label_smoothing as f32,
+        strength: strength as f32,
     };
-    let operands = ProjectionOperands { x, weight: projection.weight, bias: projection.bias };
+    let operands = ProjectionOperands { x, twin, weight: projection.weight, bias: projection.bias };
     let (loss, losses) = apply_with_side(op, operands, [1, 1]);
     CrossEntropy { loss, losses }
 }
@@ -60,6 +95,7 @@ pub fn cross_entropy(
 operands! {
     struct ProjectionOperands {
         x: One,
+        twin: Maybe,
         weight: One,
         bias: Maybe,
     }
@@ -70,6 +106,8 @@ struct CrossEntropyOp {
     targets: Arc<[u32]>,
     row_weights: Option<Arc<[f32]>>,
     label_smoothing: f32,
+    /// The factor of the divergence of two passes.
+    strength: f32,
 }
 
 impl TapeOp for CrossEntropyOp {
@@ -82,15 +120,17 @@ impl TapeOp for CrossEntropyOp {
     /// The products of the gradients are part of the forward pass.
     fn flops(&self) -> [f64; 2] {
         let ProjectionShape { rows, d_model, vocab, .. } = self.shape;
-        [6.0 * (rows * d_model * vocab) as f64, 0.0]
+        let passes = if self.strength > 0.0 { 2.0 } else { 1.0 };
+        [6.0 * passes * (rows * d_model * vocab) as f64, 0.0]
     }
 
     fn forward(&self, inputs: ProjectionOperands<&Buffer>, mode: Mode<Self>) -> OpOutput<Self> {
-        let ProjectionOperands { x, weight, bias } = inputs;
+        let ProjectionOperands { x, twin, weight, bias } = inputs;
         let mut saved = mode.map(|operands| operands.map(OperandInfo::room));
         let gradients = match &mut saved {
             Some(saved) => ProjectionGradients {
                 x: saved.x.as_mut(),
+                twin: saved.twin.as_mut().and_then(Option::as_mut),
                 weight: saved.weight.as_mut(),
                 bias: saved.bias.as_mut().and_then(Option::as_mut),
             },
@@ -103,6 +143,7 @@ impl TapeOp for CrossEntropyOp {
             targets: &self.targets,
             row_weights: self.row_weights.as_deref(),
             label_smoothing: self.label_smoothing,
+            twin: twin.map(|x| Twin { x, strength: self.strength }),
         };
         let mut loss = Buffer::take(1);
         let losses = current().cross_entropy(self.shape, inputs, gradients, &mut loss);

@@ -29,7 +29,7 @@ pub use attention_weights::{
     AttentionWeights, additive_attention_weights, attention_weights, attentive_recurrent_weights,
 };
 pub use attentive_recurrent::{AttentiveRecurrence, attentive_recurrent};
-pub use cross_entropy::{CrossEntropy, cross_entropy};
+pub use cross_entropy::{CrossEntropy, consistent_cross_entropy, cross_entropy};
 pub use dropout::{add, dropout_add};
 pub use embedding::{TapePositionRows, embedding};
 pub use epilogue::TapeEpilogue;

@@ -105,11 +105,13 @@ fn results_after(steps: u64, dir: &Path) -> (Vec<u8>, Vec<u8>, String) {
 
 #[test]
 fn the_number_of_processes_changes_no_bit() {
-    for (model, ema) in [(TRANSFORMER, 0.0), (TRANSFORMER, 0.01), (RECURRENT, 0.0), (LANGUAGE_MODEL, 0.0)] {
+    let models = [(TRANSFORMER, 0.0), (TRANSFORMER, 0.01), (RECURRENT, 0.0), (LANGUAGE_MODEL, 0.0)];
+    for (model, ema) in models {
         for accumulate in [4, 5] {
             let folder = tempfile::tempdir().unwrap();
             let mut config = config(folder.path(), model, accumulate);
             config.train.ema = ema;
+            config.train.consistency = 100.0 * ema;
             let dir = |name: &str| folder.path().join(name);
             run(&config, &dir("1"), 1, 8);
             let alone = results(&dir("1"));

@@ -8,18 +8,19 @@ use attentive_model::nn::Pass;
 use attentive_tape::{Float, Lengths, rehearse};
 
 use super::Subject;
+use crate::objective::Objective;
 
 /// The most numbers that the buffers of a forward and backward pass hold while `batches` are trained on, one
 /// after another.
 pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let model = Model::imagined(subject.architecture);
     subject.frozen.apply(&model);
-    let smoothing = subject.config.train.label_smoothing;
+    let objective = Objective::of(&subject.config.train);
     // The precision of the products changes no buffer.
     let pass = Pass::training(subject.config.seed, 0, Float::F32);
     let count = rehearse(|| {
         for &size in batches {
-            let loss = model.loss(&batch(subject, size), smoothing, &pass);
+            let loss = objective.loss(&model, &batch(subject, size), &pass);
             model.take_gradients(&mut loss.loss.backward());
         }
     });

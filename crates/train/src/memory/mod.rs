@@ -106,6 +106,8 @@ impl MemoryEstimate {
             let targets = batches.iter().map(BatchSize::tgt_tokens).max().unwrap_or(0);
             logits(targets.min(RowLosses::rows_at_once(head.n_classes())) as f64)
         };
+        // The differences of the logits of two passes.
+        let twins = config.train.consistency > 0.0;
         let copy = FLOAT * n_weights;
         let (model, activations, on_gpu) = match subject.gpu {
             None => (held + copy, activations, 0.0),
@@ -120,7 +122,7 @@ impl MemoryEstimate {
             }
         };
         let computing = match subject.gpu {
-            None => packed(subject, batches) + logits(LOGIT_ROWS),
+            None => packed(subject, batches) + logits(LOGIT_ROWS) * if twins { 1.5 } else { 1.0 },
             Some(_) => DRIVER,
         };
         // What reading the corpora has left is used for the model first.

@@ -48,6 +48,12 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// The same pass with other dropout.
+    pub fn twin(self) -> Self {
+        let other = |key: DropoutKey| DropoutKey { micro_batch: key.micro_batch | 1 << 63, ..key };
+        Self { dropout: self.dropout.map(other), ..self }
+    }
+
     /// The same pass, of whose results gradients can be computed, as they can in training.
     pub fn recorded(self) -> Self {
         Self { is_recorded: true, ..self }
