@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "demo",
     "train",
     "prepare",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 25] = [
     "trace",
     "average",
     "quantize",
+    "tune",
     "import",
     "export",
     "plot",

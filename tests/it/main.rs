@@ -57,6 +57,7 @@ mod cli_symbols;
 mod cli_tokens;
 mod cli_trace;
 mod cli_training;
+mod cli_tune;
 #[cfg(unix)]
 mod cli_validation;
 mod cli_weights;

@@ -8,6 +8,8 @@ pub const PACKED: &str = "packed.safetensors";
 pub const SHORTLIST: &str = "shortlist.safetensors";
 /// The quantization report.
 pub const REPORT: &str = "report.json";
+/// The searches from which `[decode]` was chosen.
+pub const TUNING: &str = "tuning.json";
 /// The origin of the model.
 pub const PROVENANCE: &str = "provenance.json";
 /// The training log.
@@ -21,7 +23,19 @@ pub const CHECKPOINTS: &str = "checkpoints";
 
 /// True if a file or folder called `name` belongs to a model or run.
 pub fn include(name: &str) -> bool {
-    [CONFIG, WEIGHTS, PACKED, SHORTLIST, REPORT, PROVENANCE, METRICS, TENSORBOARD, VALIDATION, CHECKPOINTS]
-        .contains(&name)
+    [
+        CONFIG,
+        WEIGHTS,
+        PACKED,
+        SHORTLIST,
+        REPORT,
+        TUNING,
+        PROVENANCE,
+        METRICS,
+        TENSORBOARD,
+        VALIDATION,
+        CHECKPOINTS,
+    ]
+    .contains(&name)
         || name.starts_with("tokenizer.")
 }

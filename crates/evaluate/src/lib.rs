@@ -13,6 +13,7 @@ mod teacher_forced_scores;
 #[cfg(test)]
 mod tests;
 mod translation;
+pub mod tune;
 
 pub use classification::{ClassificationEvaluation, classification};
 pub use language_model::{TextEvaluation, language_model};

@@ -28,6 +28,7 @@ mod tag;
 mod trace;
 mod train;
 mod translate;
+mod tune;
 
 use std::num::NonZeroUsize;
 
@@ -54,6 +55,7 @@ pub(super) enum Command {
     Trace(trace::Args),
     Average(average::Args),
     Quantize(quantize::Args),
+    Tune(tune::Args),
     Import(import::Args),
     Export(export::Args),
     Plot(plot::Args),
@@ -99,6 +101,7 @@ impl Command {
             Self::Trace(args) => trace::run(args),
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
+            Self::Tune(args) => tune::run(args),
             Self::Import(args) => import::run(args),
             Self::Export(args) => export::run(args),
             Self::Plot(args) => plot::run(args),
