@@ -87,7 +87,7 @@ pub(crate) fn options(
 ) -> Result<TranslateOptions> {
     let decode = &pipeline.config().decode;
     let search = search.apply(decode, n_best, sampling)?;
-    Ok(TranslateOptions { search, batch_size: batch_size.unwrap_or(decode.batch_size) })
+    Ok(TranslateOptions { search, batch_size: batch_size.unwrap_or(decode.batch_size), mbr: None })
 }
 
 /// The requests for `texts`.

@@ -34,6 +34,7 @@ mod cli_kill;
 mod cli_label;
 mod cli_log;
 mod cli_masked;
+mod cli_mbr;
 mod cli_mean;
 mod cli_model;
 mod cli_output;

@@ -29,6 +29,6 @@ impl SearchArgs {
     ) -> Result<TranslateOptions> {
         let search = self.changes.apply(&config.decode, n_best, sampling).map_err(as_option)?;
         let batch_size = self.batch_size.map_or(config.decode.batch_size, NonZeroUsize::get);
-        Ok(TranslateOptions { search, batch_size })
+        Ok(TranslateOptions { search, batch_size, mbr: None })
     }
 }

@@ -94,7 +94,7 @@ fn matrices(pipeline: &Pipeline) -> Vec<String> {
 fn greedy(pipeline: &Pipeline) -> TranslateOptions {
     let own = SearchOptions::from(&pipeline.config().decode);
     let search = SearchOptions { strategy: Strategy::Greedy { scored: false }, ..own };
-    TranslateOptions { search, batch_size: BATCH }
+    TranslateOptions { search, batch_size: BATCH, mbr: None }
 }
 
 /// The factor for inputs whose largest magnitudes were these; `None` if all of them are zero.

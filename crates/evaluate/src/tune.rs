@@ -189,7 +189,7 @@ impl Trials<'_> {
     }
 
     fn translate(&self, search: SearchOptions) -> Result<Vec<Translation>> {
-        let options = TranslateOptions { search, batch_size: self.options.batch_size };
+        let options = TranslateOptions { search, batch_size: self.options.batch_size, mbr: None };
         self.pipeline.translate_lines(self.src, &options)
     }
 
@@ -308,7 +308,7 @@ mod tests {
         let tuning = tune(pipeline, &src, &references, &options()).unwrap();
         let own = pipeline.config().decode.clone();
         let wide = DecodeConfig { beam_width: options().widest, ..own.clone() };
-        let wide = TranslateOptions { search: SearchOptions::from(&wide), batch_size: 2 };
+        let wide = TranslateOptions { search: SearchOptions::from(&wide), batch_size: 2, mbr: None };
         let found = pipeline.translate_lines(&src, &wide).unwrap();
         let texts: Vec<String> = found.into_iter().map(Translation::into_best).collect();
         let expected = options().metric.value(&sums(&texts, &references));

@@ -69,7 +69,7 @@ impl Chrf {
     }
 
     /// F_β in percent.
-    fn f_score(&self, orders: &[OrderCounts]) -> f64 {
+    pub(super) fn f_score(&self, orders: &[OrderCounts]) -> f64 {
         if self.epsilon_smoothing { self.mean_of_f_scores(orders) } else { self.f_score_of_means(orders) }
     }
 

@@ -44,6 +44,7 @@ mod segments;
 mod ter;
 mod text;
 mod tokenize;
+mod utility;
 
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub use score::{Case, Score};
 pub use segments::{CorpusMetric, Segments};
 pub use ter::Ter;
 pub use tokenize::BleuTokenizer;
+pub use utility::Utility;
 
 use rayon::prelude::*;
 

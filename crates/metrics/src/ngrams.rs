@@ -17,6 +17,19 @@ impl NgramCounts {
         self.totals[sequence]
     }
 
+    /// The average count of each n-gram over all sequences.
+    pub(super) fn means(&self) -> Vec<f64> {
+        let n = self.counts.len() as f64;
+        let n_distinct = self.counts.first().map_or(0, Vec::len);
+        let sum = |ngram: usize| self.counts.iter().map(|counts| f64::from(counts[ngram])).sum::<f64>();
+        (0..n_distinct).map(|ngram| sum(ngram) / n).collect()
+    }
+
+    /// Number of n-grams of `sequence` that match, clipped to these counts.
+    pub(super) fn matches_of(&self, sequence: usize, counts: &[f64]) -> f64 {
+        self.counts[sequence].iter().zip(counts).map(|(&count, other)| f64::from(count).min(*other)).sum()
+    }
+
     /// Number of n-grams of `sequence` that match, clipped to the maximum count in any one of `others`.
     pub(super) fn matches(&self, sequence: usize, others: std::ops::Range<usize>) -> u64 {
         let others = &self.counts[others];

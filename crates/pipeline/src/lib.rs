@@ -17,6 +17,7 @@ mod generated_token;
 mod glossary;
 mod inspect;
 pub mod joined;
+mod mbr;
 mod model_form;
 mod prompt;
 mod request;
@@ -46,6 +47,7 @@ pub use glossary::{
     Codes, Entries, Format as GlossaryFormat, Glossary, GlossaryEntry, GlossedText, Unplaced,
 };
 pub use inspect::{Inspection, InspectionInput, InspectionTarget, MaskGuesses, Predicted};
+pub use mbr::Mbr;
 pub use prompt::Prompt;
 pub use request::{Prefix, Request, SentencePosition, TranslationConstraints};
 pub use rescore::Rescored;

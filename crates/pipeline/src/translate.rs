@@ -13,6 +13,7 @@ use attentive_kernels::threads::Threads;
 use attentive_model::profile::{self, ProfileSection};
 
 use super::batches::SEARCH_POSITIONS;
+use super::mbr::Mbr;
 use super::request::{PreparedRequest, Request, prepare_all};
 use super::requirements::{ConstraintReader, Requirements, shortened};
 use super::share::share;
@@ -27,6 +28,8 @@ pub struct TranslateOptions {
     pub search: SearchOptions,
     /// Maximum number of sentences translated together.
     pub batch_size: usize,
+    /// The choice among the translations of the search; `None` to return them as they are.
+    pub mbr: Option<Mbr>,
 }
 
 impl TranslateOptions {
@@ -44,7 +47,7 @@ impl TranslateOptions {
 impl From<&DecodeConfig> for TranslateOptions {
     /// The configured search, for one translation per line.
     fn from(config: &DecodeConfig) -> Self {
-        Self { search: config.into(), batch_size: config.batch_size }
+        Self { search: config.into(), batch_size: config.batch_size, mbr: None }
     }
 }
 
@@ -209,8 +212,12 @@ impl Pipeline {
         let read = |(request, hypotheses): (PreparedRequest, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => {
                 let line = request.position.line;
-                let translation = self.translation(request, found, &options.search)?;
-                Ok(told_of_fewer(translation, options.search.strategy.n_best(), line))
+                let mut translation = self.translation(request, found, &options.search)?;
+                if let Some(mbr) = options.mbr {
+                    mbr.choose(&mut translation);
+                }
+                let wanted = options.mbr.map_or(options.search.strategy.n_best(), |mbr| mbr.n_best);
+                Ok(told_of_fewer(translation, wanted, line))
             }
             None => Ok(Translation::blank(request.source)),
         };

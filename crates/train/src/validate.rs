@@ -166,6 +166,7 @@ fn translate(
     let options = TranslateOptions {
         search: SearchOptions { strategy: Strategy::GREEDY, ..SearchOptions::from(&config.decode) },
         batch_size: config.decode.batch_size,
+        mbr: None,
     };
     let translations = pipeline.translate_lines(lines, &options)?;
     Ok(translations.into_iter().map(|translation| translation.into_best()).collect())

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1")]
     n_best: NonZeroU64,
     /// Always take the most likely token; same as a temperature of 0.
-    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p"])]
+    #[arg(long, conflicts_with_all = ["temperature", "top_k", "top_p", "epsilon"])]
     greedy: bool,
     /// End a sample before this string; may be repeated.
     #[arg(long, value_name = "STR")]

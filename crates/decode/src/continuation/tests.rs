@@ -124,7 +124,10 @@ fn draw_all(toy: &Toy, text: &[TokenId], units: Units, options: SampleOptions) -
 }
 
 fn sampling(temperature: f64, top_k: usize, top_p: f64) -> SampleOptions {
-    SampleOptions { sampling: Sampling { temperature, top_k, top_p, seed: 0 }, ..SampleOptions::default() }
+    SampleOptions {
+        sampling: Sampling { temperature, top_k, top_p, ..Sampling::default() },
+        ..SampleOptions::default()
+    }
 }
 
 /// Frequency of each token drawn from the logits of [`falling`].

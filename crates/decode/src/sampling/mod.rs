@@ -21,6 +21,9 @@ pub struct Sampling {
     /// Nucleus sampling (Holtzman et al. 2020): draws from the smallest set of top tokens whose probabilities
     /// sum to this, among the tokens left by `top_k`; 1 for all.
     pub top_p: f64,
+    /// Epsilon sampling (Hewitt et al. 2022): tokens below this probability, among those left by `top_k`, are
+    /// not drawn, except the likeliest; 0 for all.
+    pub epsilon: f64,
     /// The seed; equal seeds give equal samples.
     pub seed: u64,
 }
@@ -28,7 +31,7 @@ pub struct Sampling {
 impl Default for Sampling {
     /// The default is the model's distribution.
     fn default() -> Self {
-        Self { temperature: 1.0, top_k: 0, top_p: 1.0, seed: 0 }
+        Self { temperature: 1.0, top_k: 0, top_p: 1.0, epsilon: 0.0, seed: 0 }
     }
 }
 
@@ -50,6 +53,11 @@ pub struct SamplingChanges {
     #[cfg_attr(feature = "cli", arg(long, value_name = "P", allow_negative_numbers = true))]
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub top_p: Option<f64>,
+    /// Epsilon sampling: never draw a token whose probability is below E, unless it is the most likely one;
+    /// 0.02 is usual for many samples [default: 0, all tokens].
+    #[cfg_attr(feature = "cli", arg(long, value_name = "E", allow_negative_numbers = true))]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    pub epsilon: Option<f64>,
     /// Random seed: the same seed gives the same samples [default: 0].
     #[cfg_attr(feature = "cli", arg(long, value_name = "S"))]
     pub seed: Option<u64>,
@@ -62,6 +70,7 @@ impl SamplingChanges {
             temperature: self.temperature.unwrap_or(defaults.temperature),
             top_k: self.top_k.unwrap_or(defaults.top_k),
             top_p: self.top_p.unwrap_or(defaults.top_p),
+            epsilon: self.epsilon.unwrap_or(defaults.epsilon),
             seed: self.seed.unwrap_or(defaults.seed),
         }
     }
@@ -71,10 +80,10 @@ impl Sampling {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative or infinite `temperature`, and a `top_p` that is not above 0 and at
-    /// most 1.
+    /// [`Error::Config`] for a negative or infinite `temperature`, a `top_p` that is not above 0 and at most 1,
+    /// and an `epsilon` that is not from 0 to below 1.
     pub fn check(&self) -> Result<()> {
-        let Self { temperature, top_p, .. } = *self;
+        let Self { temperature, top_p, epsilon, .. } = *self;
         let refused = |key: &str, expected: &str, found: f64| Error::Config {
             key: key.into(),
             expected: expected.into(),
@@ -87,6 +96,9 @@ impl Sampling {
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(refused("top_p", "a number above 0 and at most 1, which keeps all tokens", top_p));
+        }
+        if !(0.0..1.0).contains(&epsilon) {
+            return Err(refused("epsilon", "a probability below 1; 0 keeps all tokens", epsilon));
         }
         Ok(())
     }
@@ -148,6 +160,17 @@ impl Sampling {
     /// The index among `weights`, the largest of those whose sum is `total`, of the token at `uniform`;
     /// `None` if it depends on further ones. There are none if `is_complete`.
     fn index_at(&self, weights: &[f64], total: f64, is_complete: bool, uniform: f64) -> Option<usize> {
+        if self.epsilon == 0.0 || weights.is_empty() {
+            return self.index_in(weights, total, is_complete, uniform);
+        }
+        let kept = weights.partition_point(|&weight| weight >= self.epsilon * total).max(1);
+        let is_complete = is_complete || kept < weights.len();
+        let kept = &weights[..kept];
+        is_complete.then(|| self.index_in(kept, kept.iter().sum(), true, uniform))?
+    }
+
+    /// Like [`Self::index_at`], of all tokens whose probability is high enough.
+    fn index_in(&self, weights: &[f64], total: f64, is_complete: bool, uniform: f64) -> Option<usize> {
         let all = is_complete.then_some(weights.len());
         if self.top_p == 1.0 {
             return Some(reaching(weights, uniform * total).or(all)? - 1);
@@ -193,8 +216,11 @@ mod tests {
         let top = f64::from(all.first()?.0);
         let weights = all.iter().map(|(x, _)| (f64::from(*x) - top) / sampling.temperature);
         let weights: Vec<f64> = weights.map(f64::exp).collect();
+        let total: f64 = weights.iter().sum();
+        let least = |weight: &&f64| **weight >= sampling.epsilon * total;
+        let weights = &weights[..weights.iter().take_while(least).count().max(1)];
         let end = |weights: &[f64], sum| reaching(weights, sum).unwrap_or(weights.len());
-        let nucleus = end(&weights, sampling.top_p * weights.iter().sum::<f64>());
+        let nucleus = end(weights, sampling.top_p * weights.iter().sum::<f64>());
         let total: f64 = weights[..nucleus].iter().sum();
         Some(all[end(&weights[..nucleus], uniform * total) - 1].1)
     }
@@ -210,8 +236,17 @@ mod tests {
             let mut row = spread(width);
             row[17] = f32::NAN;
             row[18] = f32::NEG_INFINITY;
-            for (top_k, top_p) in [(0, 1.0), (0, 0.3), (0, 0.97), (40, 1.0), (300, 0.9)] {
-                let sampling = Sampling { temperature: 0.7, top_k, top_p, seed: 0 };
+            for (top_k, top_p, epsilon) in [
+                (0, 1.0, 0.0),
+                (0, 0.3, 0.0),
+                (0, 0.97, 0.0),
+                (40, 1.0, 0.0),
+                (300, 0.9, 0.0),
+                (0, 1.0, 0.02),
+                (0, 1.0, 0.0004),
+                (300, 0.9, 0.001),
+            ] {
+                let sampling = Sampling { temperature: 0.7, top_k, top_p, epsilon, seed: 0 };
                 for number in 0..50 {
                     let uniform = f64::from(number) / 50.0 + 0.003;
                     let drawn = sampling.draw(&row, &[3, 4], uniform);

@@ -64,7 +64,7 @@ fn options_are_written_with_the_keys_of_the_configuration() {
     let keys = json!({ "beam_width": 1, "n_best": 1 });
     assert_eq!(written(Strategy::beam(1, 1, EarlyStopping::Always)), with(keys));
     let sample = Strategy::Sample { sampling: Sampling::default(), count: 3 };
-    let sampling = json!({ "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0 });
+    let sampling = json!({ "temperature": 1.0, "top_k": 0, "top_p": 1.0, "epsilon": 0.0, "seed": 0 });
     assert_eq!(written(sample), with(json!({ "n_best": 3, "sampling": sampling })));
 }
 

@@ -122,6 +122,7 @@ impl Pipeline {
         TranslateOptions {
             search: SearchOptions { strategy, guided: true, coverage_penalty: 0.0, ..options.search },
             batch_size: options.batch_size,
+            mbr: None,
         }
     }
 

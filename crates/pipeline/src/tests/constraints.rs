@@ -165,6 +165,7 @@ fn samples_depend_on_line_numbers_alone() {
         let sampling = |batch_size| TranslateOptions {
             search: SearchOptions { strategy: samples(3), ..(&pipeline.config.decode).into() },
             batch_size,
+            mbr: None,
         };
         let expected = pipeline.translate_lines(&lines, &sampling(1)).unwrap();
         assert!(expected.iter().all(|line| line.hypotheses.len() == 3));

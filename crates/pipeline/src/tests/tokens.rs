@@ -90,6 +90,7 @@ fn token_ids_do_not_affect_results() {
             ..(&usual.config.decode).into()
         },
         batch_size: 3,
+        mbr: None,
     };
     let translate = |pipeline: &Pipeline| {
         let found = pipeline.translate_lines(&LINES, &options).unwrap();

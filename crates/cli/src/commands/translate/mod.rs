@@ -4,6 +4,7 @@ mod constraints;
 mod document;
 mod format;
 mod lines;
+mod mbr;
 mod profile;
 mod sampling;
 mod shared;
@@ -32,6 +33,7 @@ use crate::working::Working;
 use constraints::LineConstraints;
 use format::{Style, TranslationWriter};
 use lines::TranslationSettings;
+use mbr::MbrArgs;
 use sampling::SamplingArgs;
 use shared::SharedStreams;
 
@@ -49,6 +51,7 @@ Examples:
   attentive translate runs/multi30k in.en --glossary terms.tsv
   attentive translate runs/multi30k in.en --constraints phrases.tsv --beam-width 10
   attentive translate runs/multi30k in.en --sample --top-p 0.9 --seed 7 --n-best 5
+  attentive translate runs/multi30k in.en --sample --epsilon 0.02 --mbr chrf --candidates 64
   attentive translate runs/a in.en --with runs/b --with runs/c
   attentive translate runs/multi30k in.en --checkpoint 4000
   attentive translate runs/multi30k in.en --json --alignments
@@ -101,6 +104,9 @@ Profile:
 if several threads search at the same time, each time is their average. Source tokens are counted without blank lines; output \
 tokens are those of all translations written; neither include `</s>`. A decoding step extends all rows by one token; rows are \
 the hypotheses of the sentences that are translated together.
+
+Minimum Bayes risk:
+  With `--mbr`, many translations of each sentence are made, and the one is chosen that agrees best with all of them. The agreement of each is measured against the average n-gram counts of all. The candidates are those of the beam or, with `--sample`, samples, for which `--epsilon 0.02` is usual. The scores that are written remain those of the model.
 
 Ensembles:
   With `--with`, the probability of a token is the average of the probabilities that the models give it. The models need the \
@@ -176,11 +182,17 @@ pub(crate) struct Args {
     search: SearchArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    mbr: MbrArgs,
 }
 
 impl Args {
     fn options(&self, pipeline: &Pipeline) -> Result<TranslateOptions> {
-        self.search.options(pipeline.config(), self.n_best.get(), self.sampling.sampling()?)
+        let (config, sampling) = (pipeline.config(), self.sampling.sampling()?);
+        let one = self.search.options(config, 1, sampling)?;
+        let mbr = self.mbr.of(self.n_best.get(), &one)?;
+        let n = mbr.map_or(self.n_best.get(), |(candidates, _)| candidates);
+        Ok(TranslateOptions { mbr: mbr.map(|(_, mbr)| mbr), ..self.search.options(config, n, sampling)? })
     }
 
     fn glossary(&self) -> Result<Option<Glossary>> {

@@ -23,7 +23,7 @@ impl SamplingArgs {
     pub(super) fn sampling(&self) -> Result<Option<SamplingChanges>> {
         if !self.sample && self.changes != SamplingChanges::default() {
             return Err(Error::usage(
-                "`--temperature`, `--top-k`, `--top-p` and `--seed` have no effect on a search",
+                "`--temperature`, `--top-k`, `--top-p`, `--epsilon` and `--seed` have no effect on a search",
                 "add `--sample`, or leave them out",
             ));
         }

@@ -104,6 +104,11 @@ impl CompletionOptions {
     /// The sampling options.
     pub(super) fn sampling(&self) -> SamplingChanges {
         let seed = self.seed.map_or_else(random, i64::cast_unsigned);
-        SamplingChanges { temperature: self.temperature, top_k: None, top_p: self.top_p, seed: Some(seed) }
+        SamplingChanges {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            seed: Some(seed),
+            ..SamplingChanges::default()
+        }
     }
 }
