@@ -30,7 +30,9 @@ def script(models: Path, code: str) -> "subprocess.Popen[str]":
     """A process that runs `code` with a model, and says when it begins."""
     start = f"import attentive, sys, time\nmodel = attentive.load({str(models / 'en-de')!r})\nmodel.translate('a dog')\n"
     ready = "print('ready', flush=True)\n"
-    command = [sys.executable, "-c", start + ready + textwrap.dedent(code)]
+    # A shell starts what runs in its background with interrupts ignored.
+    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", heard + start + ready + textwrap.dedent(code)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     return process

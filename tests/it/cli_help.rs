@@ -2,9 +2,10 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "demo",
     "train",
+    "clean",
     "prepare",
     "translate",
     "generate",

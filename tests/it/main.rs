@@ -9,6 +9,7 @@ mod changed_files;
 mod cli_bench;
 mod cli_checkpoint;
 mod cli_classify;
+mod cli_clean;
 mod cli_compare;
 mod cli_config;
 mod cli_damage;

@@ -4,6 +4,7 @@
 mod cleanup;
 mod commands;
 mod configuration;
+mod corpus_files;
 mod destination;
 mod device;
 mod ensemble;

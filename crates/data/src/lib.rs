@@ -5,6 +5,7 @@
 
 mod batching;
 pub mod builtin;
+pub mod cleaning;
 mod corpus;
 mod encoding;
 mod progress;

@@ -3,6 +3,7 @@
 mod average;
 mod bench;
 mod classify;
+mod clean;
 mod compare;
 mod completions;
 mod config;
@@ -40,6 +41,7 @@ use clap::Subcommand;
 pub(super) enum Command {
     Demo(demo::Args),
     Train(train::Args),
+    Clean(clean::Args),
     Prepare(prepare::Args),
     Translate(translate::Args),
     Generate(generate::Args),
@@ -86,6 +88,7 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(args),
             Self::Train(args) => train::run(args, processes),
+            Self::Clean(args) => clean::run(args),
             Self::Prepare(args) => prepare::run(args),
             Self::Translate(args) => translate::run(args, processes),
             Self::Generate(args) => generate::run(args),

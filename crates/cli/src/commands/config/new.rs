@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{
-    Config, ConfigDraft, CorpusFile, CorpusFormat, CorpusSource, Family, LanguagePair, Preset, StarterCorpus,
-    fitted,
-};
+use attentive_config::{Config, ConfigDraft, CorpusSource, Family, Preset, StarterCorpus, fitted};
 use attentive_data::{CorpusReader, DataKind};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -14,6 +11,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value;
 
+use crate::corpus_files::corpus;
 use crate::message;
 use crate::output::OutputWriter;
 
@@ -87,49 +85,6 @@ fn unfit(error: Error, family: Family, source: StarterCorpus) -> Error {
     }
 }
 
-/// A corpus in these files.
-fn corpus(files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
-    let file = match files {
-        [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),
-        [file] => file,
-        _ => return Err(Error::usage("a corpus has one or two files", "name them after `--train`")),
-    };
-    let name = file.to_string_lossy().to_lowercase();
-    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-    let format = match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
-        "tsv" => CorpusFormat::Tsv,
-        "csv" => CorpusFormat::Csv,
-        "jsonl" | "ndjson" => CorpusFormat::Jsonl,
-        "tmx" => CorpusFormat::Tmx,
-        "xlf" | "xliff" => CorpusFormat::Xliff,
-        "txt" | "text" => CorpusFormat::Text,
-        _ => {
-            return Err(Error::usage(
-                format!("the name of `{}` does not tell its format", file.display()),
-                "name two aligned files, or one that ends in .tsv, .csv, .jsonl, .tmx, .xlf or .txt",
-            ));
-        }
-    };
-    let languages = match languages {
-        _ if format != CorpusFormat::Tmx => None,
-        [source, target] => Some(LanguagePair { source: source.clone(), target: target.clone() }),
-        _ => {
-            return Err(Error::usage(
-                "a translation memory may have many languages",
-                "say which are read, as in `--languages en de`",
-            ));
-        }
-    };
-    Ok(CorpusSource::File(CorpusFile {
-        path: file.clone(),
-        format,
-        columns: None,
-        languages,
-        tag: None,
-        weights: None,
-    }))
-}
-
 impl Args {
     /// The family; all presets translate.
     fn family(&self) -> Family {
@@ -139,10 +94,10 @@ impl Args {
 
 /// The configuration for the corpora in files, of which that for training is read.
 fn fit(args: &Args) -> Result<String> {
-    let train = corpus(&args.train, &args.languages)?;
+    let train = corpus("`--train`", &args.train, &args.languages)?;
     let valid = match &args.valid[..] {
         [] => None,
-        files => Some(corpus(files, &args.languages)?),
+        files => Some(corpus("`--train`", files, &args.languages)?),
     };
     // Refuses corpora from which the family cannot learn.
     let text = fitted(args.family(), args.preset, &train, valid.as_ref(), 0)?;

@@ -1,0 +1,216 @@
+//! Damage that can be undone.
+
+use std::borrow::Cow;
+
+use html5gum::{Token, Tokenizer};
+use serde::Serialize;
+
+use super::SentencePair;
+
+/// What was mended in a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mend {
+    /// Entities of HTML, such as `&amp;`, became characters.
+    Entities,
+    /// Tags of HTML that one side alone has are gone.
+    Tags,
+    /// UTF-8 that was read as another encoding, such as `Ã¤`, became characters.
+    Encoding,
+    /// White space became single blanks.
+    Blanks,
+}
+
+impl Mend {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Entities, Self::Tags, Self::Encoding, Self::Blanks];
+
+    /// Returns what was mended, for a report.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Entities => "entities of HTML became characters",
+            Self::Tags => "tags of HTML that one side alone has are gone",
+            Self::Encoding => "UTF-8 that was read as another encoding became characters",
+            Self::Blanks => "white space became single blanks",
+        }
+    }
+}
+
+/// The pair, mended.
+pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
+    let mut sides = [pair.src, pair.tgt];
+    let mut mended = Vec::new();
+    let mut each = |mend: Mend, sides: &mut [String; 2], change: fn(&str) -> Cow<'_, str>| {
+        for side in sides {
+            if let Cow::Owned(new) = change(side) {
+                *side = new;
+                if !mended.contains(&mend) {
+                    mended.push(mend);
+                }
+            }
+        }
+    };
+    each(Mend::Entities, &mut sides, without_entities);
+    if tags(&sides[0]).map(|(_, tag)| tag).ne(tags(&sides[1]).map(|(_, tag)| tag)) {
+        each(Mend::Tags, &mut sides, without_tags);
+    }
+    each(Mend::Encoding, &mut sides, decoded);
+    each(Mend::Blanks, &mut sides, with_single_blanks);
+    let [src, tgt] = sides;
+    (SentencePair { src, tgt }, mended)
+}
+
+/// The text with characters in place of entities, also of those that were escaped twice.
+fn without_entities(text: &str) -> Cow<'_, str> {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find('&') {
+        let (before, from) = rest.split_at(start);
+        out.push_str(before);
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '#';
+        let end = from[1..].find(|c| !is_of_name(c)).map(|end| end + 1);
+        let entity = end.filter(|&end| end > 1 && from[end..].starts_with(';')).map(|end| &from[..=end]);
+        let decoded = entity.map(|entity| (entity, character(entity)));
+        match decoded {
+            Some((entity, Some(decoded))) => {
+                out.push_str(&decoded);
+                rest = &from[entity.len()..];
+            }
+            _ => {
+                out.push('&');
+                rest = &from[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
+}
+
+/// The characters that an entity stands for; `None` if it is none.
+fn character(entity: &str) -> Option<String> {
+    let mut found = String::new();
+    for Ok(token) in Tokenizer::new(entity) {
+        if let Token::String(text) = token {
+            found.push_str(&String::from_utf8_lossy(&text));
+        }
+    }
+    (found != entity && !found.is_empty()).then_some(found)
+}
+
+/// The elements whose tags are taken for tags: not everything in angle brackets is one.
+const ELEMENTS: [&str; 33] = [
+    "a",
+    "abbr",
+    "b",
+    "big",
+    "blockquote",
+    "br",
+    "center",
+    "code",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "font",
+    "h1",
+    "h2",
+    "h3",
+    "hr",
+    "i",
+    "img",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "table",
+    "td",
+    "u",
+    "ul",
+];
+
+/// The tags of known elements, each with its place in bytes.
+fn tags(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices('<').filter_map(|(start, _)| {
+        let tag = &text[start..];
+        let inner = &tag[1..tag.find('>')?];
+        let name = inner.trim_start_matches('/');
+        let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
+        let is_known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name));
+        is_known.then(|| (start, &tag[..inner.len() + 2]))
+    })
+}
+
+fn without_tags(text: &str) -> Cow<'_, str> {
+    let (mut out, mut end) = (String::new(), 0);
+    for (start, tag) in tags(text) {
+        if start >= end {
+            out.push_str(&text[end..start]);
+            end = start + tag.len();
+        }
+    }
+    if end == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[end..]);
+    Cow::Owned(out)
+}
+
+/// The byte of a character in Windows-1252 or, where that has none, in Latin-1; `None` for others.
+fn byte(c: char) -> Option<u8> {
+    // The characters of the bytes 0x80 to 0x9F; U+0080 and others stand for themselves.
+    const HIGH: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}',
+        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
+    ];
+    let of_high = || HIGH.iter().position(|&high| high == c).map(|place| 0x80 + place as u8);
+    match u32::from(c) {
+        code @ 0x80..=0xFF => Some(code as u8),
+        _ => of_high(),
+    }
+}
+
+/// The text with what was UTF-8 and read as Windows-1252 or Latin-1.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let (mut out, mut run, mut changed) = (String::new(), Vec::new(), false);
+    for c in text.chars().map(Some).chain([None]) {
+        match c.and_then(|c| Some((c, byte(c)?))) {
+            Some(pair) => run.push(pair),
+            None => {
+                changed |= push_decoded(&mut out, &run);
+                run.clear();
+                out.extend(c);
+            }
+        }
+    }
+    if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
+}
+
+/// Adds a run of characters that are bytes: decoded, if it is UTF-8 of usual characters. Returns whether it was.
+fn push_decoded(out: &mut String, run: &[(char, u8)]) -> bool {
+    /// A run of so many bytes that is UTF-8 is so by no chance.
+    const SURE: usize = 6;
+    let bytes: Vec<u8> = run.iter().map(|(_, byte)| *byte).collect();
+    let is_usual =
+        |c: char| matches!(c, '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{203A}' | '€' | '™' | '\u{FEFF}');
+    match std::str::from_utf8(&bytes) {
+        Ok(decoded) if !run.is_empty() && (run.len() >= SURE || decoded.chars().all(is_usual)) => {
+            out.push_str(decoded);
+            true
+        }
+        _ => {
+            out.extend(run.iter().map(|(c, _)| c));
+            false
+        }
+    }
+}
+
+fn with_single_blanks(text: &str) -> Cow<'_, str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let joined = words.join(" ");
+    if joined == text { Cow::Borrowed(text) } else { Cow::Owned(joined) }
+}

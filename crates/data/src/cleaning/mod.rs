@@ -1,0 +1,176 @@
+//! Cleaning of parallel text: what is damaged is mended, and what is no translation is dropped.
+//!
+//! The rules and their usual thresholds are those of the pipelines for Firefox's models and of OpusFilter.
+
+mod language;
+mod mend;
+mod near_duplicates;
+mod pair_reader;
+mod repetition;
+mod rule;
+mod text_facts;
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use self::language::ExpectedLanguages;
+pub use self::mend::Mend;
+pub use self::pair_reader::PairReader;
+pub use self::rule::CleaningRule;
+use self::text_facts::TextFacts;
+
+/// What is dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CleaningOptions {
+    /// The rules that are not applied.
+    pub without: Vec<CleaningRule>,
+    /// The most words of a side.
+    pub max_words: usize,
+    /// The most characters of a word.
+    pub max_word_length: usize,
+    /// The largest ratio of the sides' lengths in characters, to each of which 15 are added, so that short
+    /// sentences may differ more.
+    pub max_ratio: f64,
+    /// The smallest share of letters among the characters of each side that are not white space.
+    pub min_letters: f64,
+    /// The smallest share of words with a letter.
+    pub min_words_of_letters: f64,
+    /// The languages of the two sides; `None` if the language is not checked.
+    pub languages: Option<ExpectedLanguages>,
+}
+
+impl Default for CleaningOptions {
+    fn default() -> Self {
+        Self {
+            without: Vec::new(),
+            max_words: 150,
+            max_word_length: 100,
+            max_ratio: 2.0,
+            min_letters: 0.5,
+            min_words_of_letters: 0.4,
+            languages: None,
+        }
+    }
+}
+
+/// A pair of sentences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentencePair {
+    pub src: String,
+    pub tgt: String,
+}
+
+/// A pair after cleaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanedPair {
+    /// The pair, mended.
+    pub pair: SentencePair,
+    /// What was mended.
+    pub mended: Vec<Mend>,
+    /// The rule by which it is dropped; `None` if it is kept.
+    pub dropped: Option<CleaningRule>,
+}
+
+/// How many pairs met what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CleaningReport {
+    /// The pairs that were read.
+    pub pairs: u64,
+    /// The pairs that were kept.
+    pub kept: u64,
+    /// The pairs of which something was mended, by kind.
+    pub mended: Vec<(Mend, u64)>,
+    /// The pairs that were dropped, by rule; each counts for the first of its rules.
+    pub dropped: Vec<(CleaningRule, u64)>,
+}
+
+/// Cleans pairs in their order. It remembers 8 bytes of each that is kept, to find duplicates.
+#[derive(Debug)]
+pub struct Cleaner {
+    options: CleaningOptions,
+    seen: HashSet<u64>,
+    report: CleaningReport,
+}
+
+impl Cleaner {
+    /// Creates a cleaner that has seen nothing.
+    pub fn new(options: CleaningOptions) -> Self {
+        let mut report = CleaningReport {
+            mended: Mend::ALL.map(|mend| (mend, 0)).into(),
+            dropped: CleaningRule::ALL.map(|rule| (rule, 0)).into(),
+            ..CleaningReport::default()
+        };
+        report.dropped.retain(|(rule, _)| !options.without.contains(rule));
+        if options.languages.is_none() {
+            report.dropped.retain(|(rule, _)| *rule != CleaningRule::Language);
+        }
+        Self { options, seen: HashSet::new(), report }
+    }
+
+    /// Cleans the next pairs. A pair that could not be read is `None`.
+    pub fn clean(&mut self, pairs: Vec<Option<SentencePair>>) -> Vec<CleanedPair> {
+        let options = &self.options;
+        let one = |pair: Option<SentencePair>| options.judged(pair);
+        let mut cleaned: Vec<(CleanedPair, u64)> = pairs.into_par_iter().map(one).collect();
+        for (one, hash) in &mut cleaned {
+            let keeps_duplicates = options.without.contains(&CleaningRule::Duplicate);
+            if one.dropped.is_none() && !self.seen.insert(*hash) && !keeps_duplicates {
+                one.dropped = Some(CleaningRule::Duplicate);
+            }
+            self.report.count(one);
+        }
+        cleaned.into_iter().map(|(one, _)| one).collect()
+    }
+
+    /// Returns the counts so far.
+    pub fn report(&self) -> &CleaningReport {
+        &self.report
+    }
+}
+
+impl CleaningReport {
+    fn count(&mut self, one: &CleanedPair) {
+        self.pairs += 1;
+        self.kept += u64::from(one.dropped.is_none());
+        for (mend, count) in &mut self.mended {
+            *count += u64::from(one.mended.contains(mend));
+        }
+        for (rule, count) in &mut self.dropped {
+            *count += u64::from(one.dropped == Some(*rule));
+        }
+    }
+}
+
+impl CleaningOptions {
+    /// The pair, mended, with the rule that drops it, apart from duplicates, for which the number is.
+    fn judged(&self, pair: Option<SentencePair>) -> (CleanedPair, u64) {
+        let Some(pair) = pair else {
+            let dropped = Some(CleaningRule::TooLong);
+            let pair = SentencePair::default();
+            return (CleanedPair { pair, mended: Vec::new(), dropped }, 0);
+        };
+        let (pair, mended) = mend::mended(pair);
+        let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
+        let rules = CleaningRule::ALL.into_iter().filter(|rule| !self.without.contains(rule));
+        let dropped = rules.into_iter().find(|rule| rule.is_broken(self, &pair, &sides));
+        let hash = if dropped.is_none() { near_duplicates::hash(&pair) } else { 0 };
+        (CleanedPair { pair, mended, dropped }, hash)
+    }
+}
+
+impl FromStr for CleaningRule {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            format!("there is no rule `{name}`; the rules are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

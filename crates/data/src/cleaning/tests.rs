@@ -1,0 +1,136 @@
+//! Each rule and each mend, as a table of cases.
+
+use super::*;
+
+fn pair(src: &str, tgt: &str) -> SentencePair {
+    SentencePair { src: src.into(), tgt: tgt.into() }
+}
+
+fn english_german() -> CleaningOptions {
+    CleaningOptions {
+        languages: Some(ExpectedLanguages::new("en", "de").unwrap()),
+        ..CleaningOptions::default()
+    }
+}
+
+fn judged(src: &str, tgt: &str) -> CleanedPair {
+    let mut cleaner = Cleaner::new(english_german());
+    cleaner.clean(vec![Some(pair(src, tgt))]).remove(0)
+}
+
+#[test]
+fn each_rule_drops_what_it_should() {
+    use CleaningRule::*;
+    let long = "word ".repeat(151);
+    let long_word = format!("A {} here.", "x".repeat(101));
+    let cases: [(CleaningRule, &str, &str); 22] = [
+        (Empty, "", "Ein Hund läuft."),
+        (Empty, "A dog runs.", " \t "),
+        (Undecodable, "A dog runs through the snow.", "Ein Hund l\u{FFFD}uft durch den Schnee."),
+        (Undecodable, "A dog\u{0} runs through the snow.", "Ein Hund läuft durch den Schnee."),
+        (TooLong, &long, &long),
+        (LongWord, &long_word, &long_word),
+        (Ratio, "A dog runs through the snow and jumps over a fence behind the house.", "Ein Hund."),
+        (Ratio, "A dog.", "Ein Hund läuft durch den Schnee und springt hinter dem Haus über einen Zaun."),
+        (Letters, "12 34 56 78 90 - 12", "12 34 56 78 90 - 12"),
+        (Letters, "+ - * / = a", "+ - * / = a"),
+        (Copy, "A dog runs through the snow.", "a dog runs through the snow."),
+        (Repetition, "A dog runs through the deep snow.", "Ein Hund Ein Hund Ein Hund Ein Hund Ein"),
+        (Markup, "A [[dog]] runs through the snow.", "Ein Hund läuft durch den Schnee."),
+        (Markup, "A dog runs through the snow.", "Ein Hund {{läuft}} durch den Schnee."),
+        (Numbers, "There are 3 dogs in the snow.", "Es sind 4 Hunde im Schnee."),
+        (Numbers, "There are 3 dogs in the snow.", "Es sind Hunde im Schnee."),
+        (Addresses, "See https://example.org/a for more.", "Siehe https://example.org/b für mehr."),
+        (Addresses, "Write to a@example.org for more.", "Für mehr schreiben Sie uns bitte."),
+        (Language, "Ein Hund läuft durch den tiefen Schnee.", "Ein Hund läuft durch den Schnee."),
+        (Language, "Ein Hund läuft durch den Schnee.", "A dog runs through the snow in the morning."),
+        (
+            Language,
+            "Hello everybody, this is a sentence in English.",
+            "Bonjour tout le monde, ceci est une phrase en français.",
+        ),
+        (Language, "A dog runs through the snow.", "Собака бежит по глубокому снегу."),
+    ];
+    for (rule, src, tgt) in cases {
+        assert_eq!(judged(src, tgt).dropped, Some(rule), "{src} | {tgt}");
+    }
+}
+
+#[test]
+fn good_pairs_are_kept_as_they_are() {
+    for (src, tgt) in [
+        ("A dog runs through the snow.", "Ein Hund läuft durch den Schnee."),
+        ("GNOME", "GNOME"),
+        ("Free Software", "Free Software"),
+        ("Yes.", "Genau so ist es."),
+        ("It costs 1,000.50 dollars in 2024.", "Es kostet 2024 1.000,50 Dollar."),
+        ("See https://example.org/.", "Siehe (https://example.org)."),
+        ("He said: no, no, no!", "Er sagte: nein, nein, nein!"),
+        ("Use `<file>` and a < b > c.", "Nutzen Sie `<Datei>` und a < b > c."),
+        ("Look at <b>this</b> dog here.", "Sieh <b>diesen</b> Hund hier an."),
+        ("AT&T sells fish & chips here.", "AT&T verkauft hier Fisch & Chips."),
+        ("CAFÉ», Ä–Ö in São Paulo.", "CAFÉ», Ä–Ö in São Paulo!"),
+    ] {
+        let found = judged(src, tgt);
+        assert_eq!((found.dropped, found.pair), (None, pair(src, tgt)), "{src} | {tgt}");
+        assert!(found.mended.is_empty(), "{src}: {:?}", found.mended);
+    }
+}
+
+#[test]
+fn damage_that_can_be_undone_is_mended() {
+    let cases = [
+        (Mend::Entities, "Fish &amp; chips &#8211; &uuml;ber &quot;all&quot;", "Fish & chips – über \"all\""),
+        (Mend::Entities, "a &lt; b &unknown; &amp ;", "a < b &unknown; &amp ;"),
+        (Mend::Tags, "<p>A <b class=\"x\">dog</b> runs.</p>", "A dog runs."),
+        (
+            Mend::Encoding,
+            "Ein Hund lÃ¤uft Ã¼ber die StraÃŸe â€“ schnell.",
+            "Ein Hund läuft über die Straße – schnell.",
+        ),
+        (Mend::Encoding, "FuÃ\u{9F}gÃ¤nger", "Fußgänger"),
+        (Mend::Encoding, "Ð¡Ð¾Ð±Ð°ÐºÐ°", "Собака"),
+        (Mend::Blanks, "  A dog\u{A0} runs.\t", "A dog runs."),
+    ];
+    for (mend, damaged, expected) in cases {
+        let (found, mended) = mend::mended(pair(damaged, "Ein Hund läuft."));
+        assert_eq!(found, pair(expected, "Ein Hund läuft."), "{damaged}");
+        assert!(mended.contains(&mend), "{damaged}: {mended:?}");
+        let (found, _) = mend::mended(pair("A dog", damaged));
+        assert_eq!(found.tgt, expected);
+    }
+}
+
+#[test]
+fn pairs_that_say_the_same_are_dropped_in_any_order_of_pieces() {
+    let lines = ["A dog runs.", "a DOG runs", "A cat runs.", "A dog, runs!", "A cat 1", "A cat 2"];
+    let pairs = || lines.map(|line| Some(pair(line, "Ein Tier läuft 1 2."))).to_vec();
+    let options = CleaningOptions { without: vec![CleaningRule::Numbers], ..CleaningOptions::default() };
+    let mut whole = Cleaner::new(options.clone());
+    let found = whole.clean(pairs());
+    let kept: Vec<bool> = found.iter().map(|one| one.dropped.is_none()).collect();
+    assert_eq!(kept, [true, false, true, false, true, false]);
+    let mut piecewise = Cleaner::new(options.clone());
+    let again: Vec<CleanedPair> = pairs().into_iter().flat_map(|one| piecewise.clean(vec![one])).collect();
+    assert_eq!((again, piecewise.report()), (found, whole.report()));
+    assert_eq!((whole.report().pairs, whole.report().kept), (6, 3));
+    let without = CleaningOptions { without: CleaningRule::ALL.into(), ..options };
+    assert!(Cleaner::new(without).clean(pairs()).iter().all(|one| one.dropped.is_none()));
+}
+
+#[test]
+fn names_of_rules_and_languages_are_checked() {
+    for rule in CleaningRule::ALL {
+        assert_eq!(rule.name().parse::<CleaningRule>().unwrap(), rule);
+    }
+    let wrong = "numers".parse::<CleaningRule>().unwrap_err();
+    assert!(wrong.contains("no rule `numers`"), "{wrong}");
+    assert!(
+        ExpectedLanguages::new("en", "xx").unwrap_err().to_string().contains("`xx` cannot be recognized")
+    );
+    // A pair that could not be read.
+    assert_eq!(
+        Cleaner::new(CleaningOptions::default()).clean(vec![None])[0].dropped,
+        Some(CleaningRule::TooLong)
+    );
+}
