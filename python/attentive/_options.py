@@ -39,5 +39,8 @@ class Sampling(TypedDict, total=False):
     """Top-k sampling: sample from the K most likely tokens only [default: all, which is 0]."""
     top_p: float | None
     """Nucleus sampling: keep the smallest set of top tokens whose probabilities sum to P [default: 1, all tokens]."""
+    epsilon: float | None
+    """Epsilon sampling: never draw a token whose probability is below E, unless it is the most likely one; 0.02 is
+    usual for many samples [default: 0, all tokens]."""
     seed: int | None
     """Random seed: the same seed gives the same samples [default: 0]."""

@@ -2,7 +2,7 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "demo",
     "train",
     "clean",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 27] = [
     "rescore",
     "explain",
     "trace",
+    "align",
     "average",
     "quantize",
     "tune",

@@ -6,6 +6,7 @@
 mod bombs;
 #[cfg(all(unix, feature = "server"))]
 mod changed_files;
+mod cli_align;
 mod cli_bench;
 mod cli_checkpoint;
 mod cli_classify;

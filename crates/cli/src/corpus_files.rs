@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use attentive_base::error::{Error, Result};
 use attentive_config::{CorpusFile, CorpusFormat, CorpusSource, LanguagePair};
 
-/// The corpus in these files, which follow `option` on the command line: two aligned ones, or one whose name tells
-/// its format. `languages` are those of a translation memory.
+/// The corpus in these files, which follow `option` on the command line: two aligned ones, or one whose name
+/// tells its format. `languages` are those of a translation memory.
 pub(super) fn corpus(option: &str, files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
     let file = match files {
         [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),

@@ -52,10 +52,10 @@ pub struct TrainConfig {
     /// too sure of one word.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub label_smoothing: f64,
-    /// R-Drop (Wu et al. 2021): the factor of how much two passes over the same batch, with different dropout,
-    /// differ in their predictions; 0 for one pass. The loss is the mean of both passes' losses plus this
-    /// factor times ½ (KL(p‖q) + KL(q‖p)); 2.5 is the α = 5 of the paper's translation models. An update takes
-    /// about twice as long, and the model has to have dropout. Only the CPU computes it.
+    /// R-Drop (Wu et al. 2021): the factor of how much two passes over the same batch, with different
+    /// dropout, differ in their predictions; 0 for one pass. The loss is the mean of both passes' losses plus
+    /// this factor times ½ (KL(p‖q) + KL(q‖p)); 2.5 is the α = 5 of the paper's translation models. An update
+    /// takes about twice as long, and the model has to have dropout. Only the CPU computes it.
     #[schemars(range(min = 0), extend("examples" = [2.5], "x-also" = "r_drop rdrop reg_alpha"))]
     pub consistency: f64,
     /// The precision of matrix products in training: `auto` is `bf16` on CPUs that are faster with it, and
@@ -123,8 +123,8 @@ pub struct TrainConfig {
     pub average_last: usize,
     /// The share of the new weights in a moving average of the weights, which takes their place in
     /// validations, checkpoints and the model; 0 for no average. In the first updates, it is larger: at least
-    /// 9/(9 + i) in update i, so that the initial weights are soon forgotten. 0.0001 is usual in runs of 50,000
-    /// updates and more, 0.001 in runs of 5,000.
+    /// 9/(9 + i) in update i, so that the initial weights are soon forgotten. 0.0001 is usual in runs of
+    /// 50,000 updates and more, 0.001 in runs of 5,000.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "examples" = [0.0001]))]
     #[schemars(extend("x-also" = "exponential_smoothing ema_decay moving_average_decay average_decay"))]
     pub ema: f64,
@@ -413,8 +413,8 @@ pub enum ScheduleKind {
     Cosine,
     /// Linear warm-up, then a linear fall until the end.
     Linear,
-    /// Linear warm-up, then constant, and a linear fall in the last `cooldown_steps` (warm-up, stable, decay).
-    /// Until the fall begins, a run may be resumed with another end.
+    /// Linear warm-up, then constant, and a linear fall in the last `cooldown_steps` (warm-up, stable,
+    /// decay). Until the fall begins, a run may be resumed with another end.
     Wsd,
     /// Linear warm-up, then constant until the validation loss stops falling, and lower each time it does.
     Plateau,

@@ -13,6 +13,7 @@ mod reading;
 mod store;
 #[cfg(test)]
 mod tests;
+pub mod word_alignment;
 
 pub use batching::batcher::{Batcher, Position, fixed_batches};
 pub use batching::budget::{BatchSize, Budget};

@@ -287,7 +287,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Like [`Problem::rows_losses`] for two passes, whose logits follow each other. `differences` is scratch.
+    /// Like [`Problem::rows_losses`] for two passes, whose logits follow each other. `differences` is
+    /// scratch.
     fn twins_losses(
         &self,
         rows: &[usize],
@@ -299,13 +300,12 @@ impl Problem<'_> {
         let (inputs, vocab) = (self.inputs, self.shape.vocab);
         let is_large = is_large(logits.len());
         let (first, second) = logits.split_at_mut(rows.len() * vocab);
-        let one =
-            |(&row, (first, (second, differences))): (&usize, (&mut [f32], (&mut [f32], &mut [f32])))| {
-                let target = inputs.targets[row] as usize;
-                let smoothing = inputs.label_smoothing;
-                let loss = twin_loss(first, second, differences, target, smoothing, strength, differentiate);
-                self.weighted(row, loss, [first, second])
-            };
+        let one = |(&row, (first, (second, differences))): (&usize, TwinLogits<'_>)| {
+            let target = inputs.targets[row] as usize;
+            let smoothing = inputs.label_smoothing;
+            let loss = twin_loss(first, second, differences, target, smoothing, strength, differentiate);
+            self.weighted(row, loss, [first, second])
+        };
         if is_large {
             let both = second.par_chunks_exact_mut(vocab).zip(differences.par_chunks_exact_mut(vocab));
             rows.par_iter().zip(first.par_chunks_exact_mut(vocab).zip(both)).map(one).collect()
@@ -365,6 +365,9 @@ struct RowLoss {
     nll: f64,
     correct: bool,
 }
+
+/// The logits of a position in both passes, and scratch.
+type TwinLogits<'a> = (&'a mut [f32], (&'a mut [f32], &'a mut [f32]));
 
 /// What the loss of a row is computed from, once the logits are replaced by their exponentials.
 struct RowSums {

@@ -79,9 +79,10 @@ impl Args {
             ("--min-letters", self.min_letters, true),
             ("--min-words-of-letters", self.min_words_of_letters, true),
         ] {
-            let (is_fine, expected) = match is_share {
-                true => ((0.0..=1.0).contains(&value), "a share between 0 and 1"),
-                false => (value >= 1.0, "a number of 1 or more"),
+            let (is_fine, expected) = if is_share {
+                ((0.0..=1.0).contains(&value), "a share between 0 and 1")
+            } else {
+                (value >= 1.0, "a number of 1 or more")
             };
             if !is_fine {
                 return Err(Error::usage(format!("`{option} {value}`"), format!("give {expected}")));

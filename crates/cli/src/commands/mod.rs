@@ -1,5 +1,6 @@
 //! The commands, one file or folder each.
 
+mod align;
 mod average;
 mod bench;
 mod classify;
@@ -55,6 +56,7 @@ pub(super) enum Command {
     Rescore(rescore::Args),
     Explain(explain::Args),
     Trace(trace::Args),
+    Align(align::Args),
     Average(average::Args),
     Quantize(quantize::Args),
     Tune(tune::Args),
@@ -102,6 +104,7 @@ impl Command {
             Self::Rescore(args) => rescore::run(args),
             Self::Explain(args) => explain::run(args),
             Self::Trace(args) => trace::run(args),
+            Self::Align(args) => align::run(args),
             Self::Average(args) => average::run(args),
             Self::Quantize(args) => quantize::run(args),
             Self::Tune(args) => tune::run(args),

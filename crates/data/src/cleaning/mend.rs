@@ -190,7 +190,8 @@ fn decoded(text: &str) -> Cow<'_, str> {
     if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
 }
 
-/// Adds a run of characters that are bytes: decoded, if it is UTF-8 of usual characters. Returns whether it was.
+/// Adds a run of characters that are bytes: decoded, if it is UTF-8 of usual characters. Returns whether it
+/// was.
 fn push_decoded(out: &mut String, run: &[(char, u8)]) -> bool {
     /// A run of so many bytes that is UTF-8 is so by no chance.
     const SURE: usize = 6;

@@ -16,7 +16,8 @@ impl PairReader {
     /// Opens a corpus of one file or two aligned ones.
     ///
     /// # Errors
-    /// Read errors; [`Error::Config`](attentive_base::error::Error::Config) for a corpus without translations.
+    /// Read errors; [`Error::Config`](attentive_base::error::Error::Config) for a corpus without
+    /// translations.
     pub fn open(source: &CorpusSource) -> Result<Self> {
         Records::open(source, DataKind::Translations, 0).map(Self)
     }

@@ -80,8 +80,8 @@ impl Sampling {
     /// Refuses invalid values.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative or infinite `temperature`, a `top_p` that is not above 0 and at most 1,
-    /// and an `epsilon` that is not from 0 to below 1.
+    /// [`Error::Config`] for a negative or infinite `temperature`, a `top_p` that is not above 0 and at most
+    /// 1, and an `epsilon` that is not from 0 to below 1.
     pub fn check(&self) -> Result<()> {
         let Self { temperature, top_p, epsilon, .. } = *self;
         let refused = |key: &str, expected: &str, found: f64| Error::Config {

@@ -145,8 +145,8 @@ pub fn cross_entropy(
     (sums, linear_backward(layer, x, weight, &logits, &dlogits))
 }
 
-/// [`crate::cross_entropy::cross_entropy`] with a twin, from its definition: the sums and the gradients of both
-/// inputs, weight and bias. The two numbers are the label smoothing and the factor of the divergence.
+/// [`crate::cross_entropy::cross_entropy`] with a twin, from its definition: the sums and the gradients of
+/// both inputs, weight and bias. The two numbers are the label smoothing and the factor of the divergence.
 pub fn consistent_cross_entropy(
     shape: ProjectionShape,
     passes: [&[f64]; 2],

@@ -202,10 +202,10 @@ impl Model {
         self.loss_of(batch, &targets(&batch.tgt_out), label_smoothing, pass)
     }
 
-    /// Like [`Model::loss`], for two passes over `batch` with different dropout, whose predictions are to agree
-    /// (R-Drop: Wu et al. 2021): the mean of their losses, plus `strength` times the symmetric
-    /// Kullback–Leibler divergence of their predictions. The pass is recorded by a probe for the first of them
-    /// alone.
+    /// Like [`Model::loss`], for two passes over `batch` with different dropout, whose predictions are to
+    /// agree (R-Drop: Wu et al. 2021): the mean of their losses, plus `strength` times the symmetric
+    /// Kullback–Leibler divergence of their predictions. The pass is recorded by a probe for the first of
+    /// them alone.
     pub fn consistent_loss(
         &self,
         batch: &Batch,

@@ -49,9 +49,9 @@ pub fn cross_entropy(
     loss(x, None, projection, targets, row_weights, [label_smoothing, 0.0], precision)
 }
 
-/// [`cross_entropy`] of two passes over the same rows, plus what their predictions p and q differ: per row, the
-/// mean of both losses plus `strength` · ½ (KL(p‖q) + KL(q‖p)) (R-Drop: Wu et al. 2021, equation 4). Only the
-/// CPU computes it.
+/// [`cross_entropy`] of two passes over the same rows, plus what their predictions p and q differ: per row,
+/// the mean of both losses plus `strength` · ½ (KL(p‖q) + KL(q‖p)) (R-Drop: Wu et al. 2021, equation 4). Only
+/// the CPU computes it.
 ///
 /// # Shapes
 /// - `passes`: two of `[rows, d_model]`
