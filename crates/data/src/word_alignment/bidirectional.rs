@@ -9,8 +9,8 @@ use super::vocabulary::IndexedText;
 
 /// Iterations of expectation maximization of IBM Model 1, and of the hidden Markov model.
 const ITERATIONS: [usize; 2] = [5, 5];
-/// Pairs whose expectations are computed at once. They are added in the order of the pairs, so that the sums do
-/// not depend on the threads.
+/// Pairs whose expectations are computed at once. They are added in the order of the pairs, so that the sums
+/// do not depend on the threads.
 const CHUNK: usize = 2048;
 
 /// A model of each direction: of the target given the source, and of the source given the target.
@@ -40,8 +40,8 @@ impl<'a> BidirectionalAligner<'a> {
         [best(forward), best(backward).transposed()]
     }
 
-    /// The probabilities of the alignments of a pair, which agree in the hidden Markov model; `None` if a side has
-    /// no words.
+    /// The probabilities of the alignments of a pair, which agree in the hidden Markov model; `None` if a
+    /// side has no words.
     fn expectations(&self, pair: usize) -> Option<[PairExpectation; 2]> {
         let [one, other] = &self.directions;
         let (mut forward, mut backward) = (one.expectation(pair)?, other.expectation(pair)?);

@@ -1,8 +1,8 @@
 //! The probabilities of the alignments of a pair in a hidden Markov model.
 //!
 //! A state is the given word with which a word is aligned, or the empty word after such a word. How likely a
-//! state is depends on how far it is from the one before (Och and Ney 2003, equation 14, and section 2.1 for the
-//! empty word).
+//! state is depends on how far it is from the one before (Och and Ney 2003, equation 14, and section 2.1 for
+//! the empty word).
 
 /// The probability of the empty word.
 pub(super) const EMPTY: f64 = 0.3;
@@ -99,8 +99,8 @@ impl Posterior {
         }
     }
 
-    /// Makes two posteriors of the same pair, one in each direction, agree: the probability of a link becomes the
-    /// product of both (Liang et al. 2006, section 3.2).
+    /// Makes two posteriors of the same pair, one in each direction, agree: the probability of a link becomes
+    /// the product of both (Liang et al. 2006, section 3.2).
     pub(super) fn agree(&mut self, other: &mut Self) {
         let (len, n) = (self.empty.len(), other.empty.len());
         for word in 0..len {
@@ -115,7 +115,8 @@ impl Posterior {
     }
 
     /// Computes the probabilities by the forward–backward algorithm. `translated` `[word · n + given]` and
-    /// `unaligned` `[word]` are the translation probabilities, of which the latter are those of the empty word.
+    /// `unaligned` `[word]` are the translation probabilities, of which the latter are those of the empty
+    /// word.
     pub(super) fn new(n: usize, translated: &[f64], unaligned: &[f64], jumps: &Jumps) -> Self {
         let (len, moves) = (unaligned.len(), jumps.matrix(n));
         // States of a word: aligned with each given word, then empty after each. Each row sums to 1.

@@ -1,8 +1,8 @@
 //! Word alignments of parallel text, learned from the text alone.
 //!
-//! Each direction is a hidden Markov model (Vogel et al. 1996; Och and Ney 2003, section 2.1), whose translation
-//! probabilities begin with those of IBM Model 1 (Brown et al. 1993). Both directions learn to agree (Liang et al.
-//! 2006), and their alignments are combined (Koehn et al. 2003).
+//! Each direction is a hidden Markov model (Vogel et al. 1996; Och and Ney 2003, section 2.1), whose
+//! translation probabilities begin with those of IBM Model 1 (Brown et al. 1993). Both directions learn to
+//! agree (Liang et al. 2006), and their alignments are combined (Koehn et al. 2003).
 
 mod bidirectional;
 mod directed;
@@ -20,8 +20,8 @@ pub use self::links::{AlignmentScore, GoldLinks, WordLinks};
 pub use self::symmetrization::Symmetrization;
 use self::vocabulary::IndexedText;
 
-/// Aligns the words of each pair of lines, which white space separates; upper and lower case are not told apart.
-/// The result does not depend on the number of threads.
+/// Aligns the words of each pair of lines, which white space separates; upper and lower case are not told
+/// apart. The result does not depend on the number of threads.
 ///
 /// # Errors
 /// [`Error::Data`] if the numbers of lines differ.

@@ -7,8 +7,8 @@ use super::links::WordLinks;
 /// How the alignments of both directions are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symmetrization {
-    /// Those of both, their neighbors that one direction has, and links of words that have none yet (Koehn et al.
-    /// 2003).
+    /// Those of both, their neighbors that one direction has, and links of words that have none yet (Koehn et
+    /// al. 2003).
     #[default]
     GrowDiagFinalAnd,
     /// Links that both directions have.

@@ -8,8 +8,8 @@ const SMALLEST: f32 = 1e-9;
 /// The concentration of the prior of the probabilities.
 const PRIOR: f64 = 0.01;
 
-/// The derivative of the logarithm of the gamma function, for positive numbers: by its recurrence up to 6, and by
-/// its asymptotic series from there.
+/// The derivative of the logarithm of the gamma function, for positive numbers: by its recurrence up to 6,
+/// and by its asymptotic series from there.
 fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 6.0 {
@@ -88,9 +88,9 @@ impl TranslationTable {
         self.probabilities[place].max(SMALLEST).into()
     }
 
-    /// Takes the `counts` of all entries for new probabilities, by variational Bayes: a prior for few translations
-    /// of each word keeps rare words from being taken for the translations of whatever is beside them (Riley and
-    /// Gildea 2012).
+    /// Takes the `counts` of all entries for new probabilities, by variational Bayes: a prior for few
+    /// translations of each word keeps rare words from being taken for the translations of whatever is beside
+    /// them (Riley and Gildea 2012).
     pub(super) fn improve(&mut self, counts: &[f64]) {
         let mut start = 0;
         for &end in &self.ends {
