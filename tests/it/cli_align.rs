@@ -44,6 +44,10 @@ fn mistakes_are_explained() {
     folder.fails("align a.src b.tgt", 1, &["differ in length"]);
     folder.fails("align a.src a.tgt --symmetrize both", 2, &["grow-diag-final-and, intersection, union"]);
     folder.fails("align a.src a.tgt --gold gold --output links", 1, &["gold", "line 2", "`0:1` is no link"]);
+    folder.write("far", "0-0\n0-7\n");
+    folder.fails("align a.src a.tgt --gold far", 1, &["line 2", "a link 0-7, but", "count from 0"]);
+    folder.write("many", "0-0\n".repeat(301));
+    folder.fails("align a.src a.tgt --gold many", 1, &["line 301", "no such line in the corpus"]);
     assert!(!folder.path("links").exists());
     folder.fails("align a.src a.tgt --output a.src", 2, &["also the input"]);
 }

@@ -63,6 +63,22 @@ fn one_file_holds_both_sides_in_any_format() {
 }
 
 #[test]
+fn lines_that_cannot_be_read_are_dropped() {
+    let folder = prepared();
+    folder.write("b.en", b"A dog runs here.\nA \xFF cat.\nA bird sings.\n");
+    folder.write("b.de", "Ein Hund läuft hier.\nEine Katze.\nEin Vogel singt.\n");
+    stdout(&folder, "clean b.en b.de --output c.tsv --dropped d.tsv");
+    assert_eq!(
+        read(&folder, "c.tsv"),
+        "A dog runs here.\tEin Hund läuft hier.\nA bird sings.\tEin Vogel singt.\n"
+    );
+    assert_eq!(read(&folder, "d.tsv"), "2\tunreadable\t\t\n");
+    folder.write("b.tsv", "src\ttgt\nA dog runs here.\tEin Hund läuft hier.\nno tab\n\tx\n");
+    stdout(&folder, "clean b.tsv --output c.tsv --dropped d.tsv");
+    assert_eq!(read(&folder, "d.tsv"), "3\tunreadable\t\t\n4\tempty\t\tx\n");
+}
+
+#[test]
 fn mistakes_are_explained_and_leave_no_file() {
     let folder = prepared();
     folder.write("short.de", "Ein Hund.\n");
@@ -73,5 +89,8 @@ fn mistakes_are_explained_and_leave_no_file() {
     folder.fails("clean a.en", 2, &["does not tell its format"]);
     folder.fails("clean a.en a.de --min-letters 2", 2, &["`--min-letters 2`", "between 0 and 1"]);
     folder.fails("clean a.en a.de --output a.en b.de", 2, &["also the input"]);
+    folder.fails("clean a.en a.de --output b.en b.en", 2, &["`b.en` is to be written twice"]);
+    folder.fails("clean a.en a.de --output b.en -", 2, &["--output -"]);
+    folder.fails("clean a.en a.de --output b.tsv.gz", 2, &["no .gz file", "compress them afterwards"]);
     folder.fails("clean a.en a.de --output b.en b.de c.de", 2, &["a corpus has one or two files"]);
 }

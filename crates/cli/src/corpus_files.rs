@@ -11,7 +11,12 @@ pub(super) fn corpus(option: &str, files: &[PathBuf], languages: &[String]) -> R
     let file = match files {
         [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),
         [file] => file,
-        _ => return Err(Error::usage("a corpus has one or two files", format!("name them after {option}"))),
+        _ => {
+            return Err(Error::usage(
+                "a corpus has one or two files",
+                format!("name one or two after {option}"),
+            ));
+        }
     };
     let name = file.to_string_lossy().to_lowercase();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);

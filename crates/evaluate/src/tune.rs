@@ -4,6 +4,7 @@
 //! scoring them again tries all penalties at the cost of a single search. What is best there is then searched
 //! for really, with beams of several widths, and the best of these searches is chosen.
 
+use std::cmp::Reverse;
 use std::time::Instant;
 
 use attentive_base::error::{Error, Result};
@@ -43,7 +44,7 @@ pub struct Tuning {
     pub rescored: Vec<RescoredPenalty>,
     /// The searches that were carried out, that of the model first.
     pub searches: Vec<TriedSearch>,
-    /// The place of the best among them. If several are equally good, it is the fastest.
+    /// The place of the best among them. Of equals, it is that of the model, or else the narrowest.
     pub chosen: usize,
     /// The chosen search compared with that of the model, by paired bootstrap resampling of these sentences,
     /// on which it was chosen: on others, it is a little less good.
@@ -118,7 +119,8 @@ pub fn tune(
     trials.add(own)?;
     let rescored = trials.rescored()?;
     for formula in LARGEST_EXPONENT.map(|(formula, _)| formula) {
-        let penalties = rescored.iter().filter(|one| one.penalty.length_penalty_formula == formula);
+        let penalties = rescored.iter().rev().filter(|one| one.penalty.length_penalty_formula == formula);
+        // Of equals, the smallest exponent.
         let best = penalties.max_by(|a, b| a.score.total_cmp(&b.score));
         let LengthPenalty { length_penalty_formula, length_penalty } =
             best.expect("every formula has exponents").penalty;
@@ -238,13 +240,14 @@ impl Trials<'_> {
         Ok(penalties.map(score).collect())
     }
 
-    /// The place of the best search; of equals, the fastest.
+    /// The place of the best search.
     fn chosen(&self) -> usize {
-        let best = self
-            .tried
-            .iter()
-            .enumerate()
-            .max_by(|(_, a), (_, b)| a.score.total_cmp(&b.score).then(b.seconds.total_cmp(&a.seconds)));
+        // Of equals, that of the model, or else the narrowest.
+        let rank =
+            |place: usize, tried: &TriedSearch| (place == 0, Reverse(tried.beam_width), Reverse(place));
+        let best = self.tried.iter().enumerate().max_by(|(a, one), (b, other)| {
+            one.score.total_cmp(&other.score).then_with(|| rank(*a, one).cmp(&rank(*b, other)))
+        });
         best.map_or(0, |(place, _)| place)
     }
 

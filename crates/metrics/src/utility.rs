@@ -34,8 +34,8 @@ impl Order {
 
 impl Utility {
     /// Returns the score of each of `candidates` against all of them, from 0 to 100. Instead of scoring each
-    /// against each, it is scored against the average of their n-gram counts, whose cost is linear in their
-    /// number (Vamvas and Sennrich 2024).
+    /// against each, it is scored against the average of their n-gram counts, with one comparison for each
+    /// (Vamvas and Sennrich 2024).
     pub fn expected(self, candidates: &[&str]) -> Vec<f64> {
         let orders: Vec<Order> = match self {
             Self::Chrf => {

@@ -98,6 +98,9 @@ impl Learner {
     /// Gives the model the moving average of its weights, which is what is validated and saved; a second call
     /// does the reverse. Without `train.ema`, nothing changes.
     pub(super) fn swap_averages(&mut self) {
+        if !self.optimizer.averages() {
+            return;
+        }
         let mut updated = UpdatedParts::new(&self.exchange);
         self.optimizer.swap_averages(&self.model, |parameter, part| updated.add(parameter, part));
         updated.share(&self.exchange, &self.model);
@@ -227,7 +230,8 @@ impl UpdatedParts {
 
     /// Exchanges the parts with those of the other processes.
     fn share(self, exchange: &Exchange, model: &Model) {
-        if let Some(values) = self.0.filter(|values| !values.is_empty()) {
+        // Also if this process has no part: the others wait for all.
+        if let Some(values) = self.0 {
             exchange.share_parameters(model, &values);
         }
     }

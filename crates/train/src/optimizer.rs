@@ -180,6 +180,11 @@ impl Optimizer {
         }
     }
 
+    /// Whether there are moving averages.
+    pub(super) fn averages(&self) -> bool {
+        self.ema > 0.0
+    }
+
     /// Gives `model` the moving averages of its parameters, and keeps what they were; a second call does the
     /// reverse. Without `train.ema`, nothing changes. Calls `see` with each parameter and its part.
     pub(super) fn swap_averages(&mut self, model: &Model, mut see: impl FnMut(&Buffer, Range<usize>)) {

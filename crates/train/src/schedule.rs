@@ -147,7 +147,7 @@ impl Schedule {
     /// The last update of `wsd` before its cool-down.
     fn cooldown(&self) -> u64 {
         let steps = match self.config.cooldown_steps {
-            0 => self.end / 5,
+            0 => (self.end / 5).max(1),
             steps => steps,
         };
         self.end - steps.min(self.end - self.config.warmup_steps.min(self.end))

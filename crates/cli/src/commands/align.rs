@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use attentive_base::error::Result;
-use attentive_data::word_alignment::{AlignmentScore, GoldLinks, Symmetrization, WordLinks, align_words};
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_data::word_alignment::{
+    AlignmentScore, GoldLinks, LONGEST_SENTENCE, Symmetrization, WordLinks, align_words,
+};
 
 use crate::input;
 use crate::message;
@@ -18,7 +21,7 @@ Examples:
 Line n of the output has the links of line n of the files as pairs `i-j` (Pharaoh format): word j of the target belongs to word \
 i of the source, counted from 0. Words are what blanks separate, so separate punctuation first; case does not matter. The links \
 are learned from the text itself, by IBM Model 1 and a hidden Markov model in both directions, which needs thousands of lines: \
-for a few lines, append them to a larger corpus.
+put a few lines before a larger corpus. All lines are held in RAM.
   With `--gold`, the links are compared with links by people, `i-j` for sure and `i?j` for possible ones, on the lines that the \
 file has; further lines of the corpus are not compared.";
 
@@ -49,8 +52,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let (src, mut tgt) = input::read_aligned(&args.src, std::slice::from_ref(&args.tgt))?;
     let inputs = [&args.src, &args.tgt].into_iter().chain(&args.gold);
     let mut out = OutputWriter::open(args.output.as_deref(), inputs)?;
-    let gold = args.gold.as_deref().map(read_gold).transpose()?;
-    let links = align_words(&src, &tgt.swap_remove(0), args.symmetrize)?;
+    let tgt = tgt.swap_remove(0);
+    let gold = args.gold.as_deref().map(|path| read_gold(path, &src, &tgt)).transpose()?;
+    let is_long = |(src, tgt): &(&String, &String)| n_words(src).max(n_words(tgt)) > LONGEST_SENTENCE;
+    let long = src.iter().zip(&tgt).filter(is_long).count();
+    if long > 0 {
+        message::warning(format_args!("{} of over {LONGEST_SENTENCE} words: no links", count(long, "line")));
+    }
+    let links = align_words(&src, &tgt, args.symmetrize)?;
     links.iter().try_for_each(|one| out.line(one))?;
     out.finish()?;
     if let Some(gold) = gold {
@@ -59,13 +68,28 @@ pub(super) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn read_gold(path: &Path) -> Result<Vec<GoldLinks>> {
+fn n_words(line: &str) -> usize {
+    line.split_whitespace().count()
+}
+
+/// The links of the first of these pairs.
+fn read_gold(path: &Path, src: &[String], tgt: &[String]) -> Result<Vec<GoldLinks>> {
     let lines = input::read_lines(path)?;
-    let read = |(line, text): (usize, &String)| {
-        let found = text.parse::<GoldLinks>();
-        found.map_err(|error| attentive_base::error::Error::line(path, line, error.to_string()))
+    if lines.len() > src.len() {
+        return Err(Error::line(path, src.len() + 1, "there is no such line in the corpus"));
+    }
+    let read = |(place, text): (usize, &String)| {
+        let refused = |problem: String| Error::line(path, place + 1, problem);
+        let gold: GoldLinks = text.parse().map_err(|error: Error| refused(error.to_string()))?;
+        let (src, tgt) = (n_words(&src[place]), n_words(&tgt[place]));
+        match gold.possible.0.iter().find(|link| link.0 >= src || link.1 >= tgt) {
+            Some((a, b)) => {
+                Err(refused(format!("a link {a}-{b}, but {src} and {tgt} words, which count from 0")))
+            }
+            None => Ok(gold),
+        }
     };
-    (1..).zip(&lines).map(read).collect()
+    lines.iter().enumerate().map(read).collect()
 }
 
 /// How well the links of the first lines agree with `gold`.

@@ -1,4 +1,4 @@
-//! `attentive clean`: mends parallel text, and drops what is no translation.
+//! `attentive clean`: mends parallel text, and drops what cannot be a translation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,24 +23,26 @@ Examples:
 Without `--output`, only the report is printed: how many pairs each rule drops, and what was mended. A pair counts for the \
 first rule that it breaks, in the order of the report. `--dropped` writes each dropped pair with the number of its line and the \
 rule; look at these before you trust a rule, since what is wrong depends on the corpus. Program names, for example, are \
-rightly the same in both languages. `--without` turns rules off.
-  Text is read piece by piece, so a corpus may be larger than the RAM; 8 bytes of each kept pair are remembered, to find \
-duplicates.";
+rightly the same in both languages. `--without` turns rules off. The usual limits fit languages that put blanks between words; \
+for Chinese, Japanese or Thai, try `--without ratio,long-word,numbers` first.
+  Text is read piece by piece, so a corpus may be larger than the RAM; of each kept pair, 10 to 20 bytes are remembered, to \
+find duplicates.";
 
 /// Pairs that are read at once.
 const CHUNK: usize = 1 << 14;
 
-/// Mend parallel text, and drop what is no translation.
+/// Mend parallel text, and drop what cannot be a translation.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Two aligned files, or one with both sides: tsv, csv, jsonl, tmx, xliff; also compressed.
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
-    /// Files to write: two aligned ones, or one with tab-separated sides.
+    /// Files to write: two aligned ones, or one with tab-separated sides, in which tabs become blanks. Further
+    /// columns are not kept.
     #[arg(long, short, value_name = "FILE", num_args = 1..=2)]
     output: Vec<PathBuf>,
-    /// File for the dropped pairs: line, rule, source and target, separated by tabs.
+    /// File for the dropped pairs: line, rule, source and target, mended, separated by tabs.
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
     /// Codes of the languages of both sides, such as `en de`, to drop text in others.
@@ -50,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     without: Vec<CleaningRule>,
     /// Show N dropped pairs of each rule.
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true, conflicts_with = "json")]
     explain: usize,
     /// Most words of a side.
     #[arg(long, value_name = "N", default_value = "150")]
@@ -105,28 +107,27 @@ impl Args {
 }
 
 /// A dropped pair with the number of its line.
-type Example = (u64, CleanedPair);
+type Example = (usize, CleanedPair);
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let options = args.options()?;
     let mut reader = PairReader::open(&corpus("`attentive clean`", &args.files, &args.languages)?)?;
+    check_outputs(args)?;
     let mut outputs = Vec::new();
     for path in &args.output {
-        outputs.push(OutputWriter::open(Some(path), args.files.iter().chain(&args.dropped))?);
+        outputs.extend(OutputWriter::beside_stdout("--output", Some(path), &args.files)?);
     }
     let dropped = args.dropped.as_deref();
     let mut dropped =
         OutputWriter::beside_stdout("--dropped", dropped, args.files.iter().chain(&args.output))?;
     let mut cleaner = Cleaner::new(options);
     let mut examples: BTreeMap<&str, Vec<Example>> = BTreeMap::new();
-    let mut line = 0;
     loop {
-        let pairs = reader.next(CHUNK)?;
+        let (lines, pairs): (Vec<usize>, Vec<_>) = reader.next(CHUNK)?.into_iter().unzip();
         if pairs.is_empty() {
             break;
         }
-        for one in cleaner.clean(pairs) {
-            line += 1;
+        for (line, one) in lines.into_iter().zip(cleaner.clean(pairs)) {
             match one.dropped {
                 None => write(&mut outputs, &one)?,
                 Some(rule) => {
@@ -152,6 +153,29 @@ pub(super) fn run(args: &Args) -> Result<()> {
         report(cleaner.report(), &examples).iter().try_for_each(|line| out.line(line))?;
     }
     out.flush()
+}
+
+/// Refuses files that would replace each other, and names that promise another format.
+fn check_outputs(args: &Args) -> Result<()> {
+    let written: Vec<&PathBuf> = args.output.iter().chain(&args.dropped).collect();
+    for (place, path) in written.iter().enumerate() {
+        let shown = path.display();
+        if written[..place].contains(path) {
+            return Err(Error::usage(
+                format!("`{shown}` is to be written twice"),
+                "give each output a name of its own",
+            ));
+        }
+        let name = path.to_string_lossy().to_lowercase();
+        let formats = [".gz", ".zst", ".csv", ".jsonl", ".tmx", ".xlf", ".xliff"];
+        if let Some(other) = formats.into_iter().find(|end| name.ends_with(end)) {
+            return Err(Error::usage(
+                format!("`{shown}` would be no {other} file: what is written are lines of plain text"),
+                "give two names for aligned files, or one that ends in .tsv; compress them afterwards",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn write(outputs: &mut [OutputWriter], CleanedPair { pair, .. }: &CleanedPair) -> Result<()> {

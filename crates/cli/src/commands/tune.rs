@@ -98,32 +98,33 @@ pub(super) fn run(args: &Args) -> Result<()> {
             count(src.len(), "sentence")
         ));
     }
+    // Before the tables, whose reader may have gone.
+    if lock.is_some() {
+        write(&home, pipeline.config(), &tuning)?;
+    }
     let mut out = OutputWriter::stdout();
     if args.json {
         out.json(&tuning)?;
     } else {
         lines(&tuning).iter().try_for_each(|line| out.line(line))?;
     }
-    out.flush()?;
-    if lock.is_some() {
-        write(&home, pipeline.config(), &tuning)?;
-    }
-    Ok(())
+    out.flush()
 }
 
 /// Writes the chosen options to the model's configuration, unless they are its own, and the tables beside it.
 fn write(home: &Path, config: &Config, tuning: &Tuning) -> Result<()> {
-    let report = checkpoint::to_json(tuning)?;
-    checkpoint::atomic::write_file(&home.join(files::TUNING), &report)?;
     let path = home.join(files::CONFIG);
     if tuning.chosen == 0 {
         message::note(format_args!("`{}` has the best options already", path.display()));
-        return Ok(());
+    } else {
+        let decode = tuning.searches[tuning.chosen].applied_to(&config.decode);
+        checkpoint::sums::replace_config(home, &Config { decode, ..config.clone() })?;
+        message::note(format_args!(
+            "wrote the options of the best search to `[decode]` in `{}`",
+            path.display()
+        ));
     }
-    let decode = tuning.searches[tuning.chosen].applied_to(&config.decode);
-    checkpoint::sums::replace_config(home, &Config { decode, ..config.clone() })?;
-    message::note(format_args!("wrote the options of the best search to `[decode]` in `{}`", path.display()));
-    Ok(())
+    checkpoint::atomic::write_file(&home.join(files::TUNING), &checkpoint::to_json(tuning)?)
 }
 
 /// The tables as text.

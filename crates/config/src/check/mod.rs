@@ -55,6 +55,7 @@ impl Config {
         family::check(self)?;
         training::check(&self.train)?;
         lengths(self)?;
+        training::twins(self)?;
         training::validation(self)
     }
 }

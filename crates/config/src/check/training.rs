@@ -42,6 +42,18 @@ fn consistency(train: &TrainConfig) -> Result<()> {
     )
 }
 
+/// Refuses two passes that are equal.
+pub(super) fn twins(config: &Config) -> Result<()> {
+    let model = &config.model;
+    let rates = [model.dropout, model.attention_dropout, model.activation_dropout];
+    require(
+        config.train.consistency == 0.0 || rates.iter().any(|&rate| rate > 0.0),
+        "train.consistency",
+        "0, since two passes without dropout (`model.dropout`) are equal",
+        config.train.consistency,
+    )
+}
+
 fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
     if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
         let hint = "set `train.optimizer.beta1` instead, or use `train.optimizer.kind = \"sgd\"`";
@@ -126,12 +138,6 @@ pub(super) fn validation(config: &Config) -> Result<()> {
             return refused("since there is no `train.validation_script`", None);
         }
     }
-    require(
-        train.consistency == 0.0 || config.model.dropout > 0.0,
-        "train.consistency",
-        "0, since two passes without dropout (`model.dropout`) are equal",
-        train.consistency,
-    )?;
     let script = &train.validation_script;
     let missing = match () {
         () if !validates => missing,

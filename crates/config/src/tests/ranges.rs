@@ -263,7 +263,7 @@ fn inconsistent_training_settings_are_refused() {
             "train.schedule.cooldown_steps",
             "its default, 0, since `train.schedule.kind` is not `wsd`, found 10",
         ),
-        ("train.ema = 1.0", "train.ema", "up to, but not including, 1"),
+        ("train.ema = 0.9999", "train.ema", "up to, but not including, 0.5"),
         (
             "train.average_last = 4",
             "train.keep_last",

@@ -13,7 +13,7 @@ use super::SentencePair;
 pub enum Mend {
     /// Entities of HTML, such as `&amp;`, became characters.
     Entities,
-    /// Tags of HTML that one side alone has are gone.
+    /// Tags of HTML are gone, since the sides have different ones.
     Tags,
     /// UTF-8 that was read as another encoding, such as `Ã¤`, became characters.
     Encoding,
@@ -29,7 +29,7 @@ impl Mend {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Entities => "entities of HTML became characters",
-            Self::Tags => "tags of HTML that one side alone has are gone",
+            Self::Tags => "tags of HTML are gone, since the sides have different ones",
             Self::Encoding => "UTF-8 that was read as another encoding became characters",
             Self::Blanks => "white space became single blanks",
         }
@@ -51,7 +51,7 @@ pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
         }
     };
     each(Mend::Entities, &mut sides, without_entities);
-    if tags(&sides[0]).map(|(_, tag)| tag).ne(tags(&sides[1]).map(|(_, tag)| tag)) {
+    if names(&sides[0]) != names(&sides[1]) {
         each(Mend::Tags, &mut sides, without_tags);
     }
     each(Mend::Encoding, &mut sides, decoded);
@@ -60,8 +60,16 @@ pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
     (SentencePair { src, tgt }, mended)
 }
 
-/// The text with characters in place of entities, also of those that were escaped twice.
+/// The text with characters in place of entities, also of those that were escaped several times.
 fn without_entities(text: &str) -> Cow<'_, str> {
+    match unescaped(text) {
+        Cow::Borrowed(text) => Cow::Borrowed(text),
+        Cow::Owned(text) => Cow::Owned(without_entities(&text).into_owned()),
+    }
+}
+
+/// The text with characters in place of entities.
+fn unescaped(text: &str) -> Cow<'_, str> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(start) = rest.find('&') {
         let (before, from) = rest.split_at(start);
@@ -137,19 +145,37 @@ const ELEMENTS: [&str; 33] = [
 fn tags(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('<').filter_map(|(start, _)| {
         let tag = &text[start..];
-        let inner = &tag[1..tag.find('>')?];
-        let name = inner.trim_start_matches('/');
-        let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())];
-        let is_known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name));
-        is_known.then(|| (start, &tag[..inner.len() + 2]))
+        let tag = &tag[..=tag.find('>')?];
+        let is_known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name(tag)));
+        is_known.then_some((start, tag))
     })
 }
+
+/// The names of a text's tags, sorted.
+fn names(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = tags(text).map(|(_, tag)| name(tag).to_ascii_lowercase()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The name of the element of a tag.
+fn name(tag: &str) -> &str {
+    let name = tag.trim_start_matches(['<', '/']);
+    &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
+}
+
+/// The elements within words and sentences; others divide them.
+const INLINE: [&str; 15] =
+    ["a", "abbr", "b", "big", "code", "em", "font", "i", "img", "small", "span", "strong", "sub", "sup", "u"];
 
 fn without_tags(text: &str) -> Cow<'_, str> {
     let (mut out, mut end) = (String::new(), 0);
     for (start, tag) in tags(text) {
         if start >= end {
             out.push_str(&text[end..start]);
+            if !INLINE.iter().any(|inline| inline.eq_ignore_ascii_case(name(tag))) {
+                out.push(' ');
+            }
             end = start + tag.len();
         }
     }
@@ -174,40 +200,55 @@ fn byte(c: char) -> Option<u8> {
     }
 }
 
-/// The text with what was UTF-8 and read as Windows-1252 or Latin-1.
-fn decoded(text: &str) -> Cow<'_, str> {
-    let (mut out, mut run, mut changed) = (String::new(), Vec::new(), false);
-    for c in text.chars().map(Some).chain([None]) {
-        match c.and_then(|c| Some((c, byte(c)?))) {
-            Some(pair) => run.push(pair),
-            None => {
-                changed |= push_decoded(&mut out, &run);
-                run.clear();
-                out.extend(c);
-            }
-        }
-    }
-    if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
+/// A part of a text: characters that are bytes, or another character.
+enum TextPart {
+    Bytes(Vec<(char, u8)>),
+    Other(char),
 }
 
-/// Adds a run of characters that are bytes: decoded, if it is UTF-8 of usual characters. Returns whether it
-/// was.
-fn push_decoded(out: &mut String, run: &[(char, u8)]) -> bool {
-    /// A run of so many bytes that is UTF-8 is so by no chance.
-    const SURE: usize = 6;
-    let bytes: Vec<u8> = run.iter().map(|(_, byte)| *byte).collect();
-    let is_usual =
-        |c: char| matches!(c, '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{203A}' | '€' | '™' | '\u{FEFF}');
-    match std::str::from_utf8(&bytes) {
-        Ok(decoded) if !run.is_empty() && (run.len() >= SURE || decoded.chars().all(is_usual)) => {
-            out.push_str(decoded);
-            true
-        }
-        _ => {
-            out.extend(run.iter().map(|(c, _)| c));
-            false
+/// The text with what was UTF-8 and read as Windows-1252 or Latin-1.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let mut parts: Vec<TextPart> = Vec::new();
+    for c in text.chars() {
+        match (byte(c), parts.last_mut()) {
+            (None, _) => parts.push(TextPart::Other(c)),
+            (Some(byte), Some(TextPart::Bytes(bytes))) => bytes.push((c, byte)),
+            (Some(byte), _) => parts.push(TextPart::Bytes(vec![(c, byte)])),
         }
     }
+    let found: Vec<Option<(String, bool)>> = parts.iter().map(decoded_part).collect();
+    // A capital letter before a quotation mark may be UTF-8 by chance, but not beside what is surely so.
+    if !found.iter().flatten().any(|(_, is_sure)| *is_sure) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    for (part, found) in parts.into_iter().zip(found) {
+        match (part, found) {
+            (_, Some((decoded, _))) => out.push_str(&decoded),
+            (TextPart::Bytes(bytes), None) => out.extend(bytes.iter().map(|(c, _)| c)),
+            (TextPart::Other(c), None) => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A part that is UTF-8 of usual characters, decoded, and whether that is so by no chance.
+fn decoded_part(part: &TextPart) -> Option<(String, bool)> {
+    /// So many bytes that are UTF-8 are so by no chance.
+    const MANY: usize = 6;
+    let TextPart::Bytes(run) = part else { return None };
+    let bytes: Vec<u8> = run.iter().map(|(_, byte)| *byte).collect();
+    let decoded = String::from_utf8(bytes).ok()?;
+    let is_usual =
+        |c: char| matches!(c, '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{203A}' | '€' | '™' | '\u{FEFF}');
+    let is_many = run.len() >= MANY;
+    if !is_many && !decoded.chars().all(is_usual) {
+        return None;
+    }
+    let ends_sentence =
+        |c: char| matches!(c, '‘'..='„' | '…' | '–' | '—' | '«' | '»' | '‹' | '›' | '•' | '°');
+    let is_chance = run.len() == 2 && ends_sentence(run[1].0);
+    Some((decoded, is_many || !is_chance))
 }
 
 fn with_single_blanks(text: &str) -> Cow<'_, str> {

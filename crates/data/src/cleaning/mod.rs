@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use self::language::ExpectedLanguages;
 pub use self::mend::Mend;
@@ -82,12 +82,18 @@ pub struct CleaningReport {
     /// The pairs that were kept.
     pub kept: u64,
     /// The pairs of which something was mended, by kind.
+    #[serde(serialize_with = "as_map")]
     pub mended: Vec<(Mend, u64)>,
     /// The pairs that were dropped, by rule; each counts for the first of its rules.
+    #[serde(serialize_with = "as_map")]
     pub dropped: Vec<(CleaningRule, u64)>,
 }
 
-/// Cleans pairs in their order. It remembers 8 bytes of each that is kept, to find duplicates.
+fn as_map<K: Serialize, S: Serializer>(counts: &[(K, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(counts.iter().map(|(key, count)| (key, count)))
+}
+
+/// Cleans pairs in their order. It remembers a number for each that is kept, 10 to 20 bytes, to find duplicates.
 #[derive(Debug)]
 pub struct Cleaner {
     options: CleaningOptions,
@@ -103,7 +109,9 @@ impl Cleaner {
             dropped: CleaningRule::ALL.map(|rule| (rule, 0)).into(),
             ..CleaningReport::default()
         };
-        report.dropped.retain(|(rule, _)| !options.without.contains(rule));
+        // There is nothing to keep of a line that was not read.
+        let is_applied = |rule| rule == CleaningRule::Unreadable || !options.without.contains(&rule);
+        report.dropped.retain(|(rule, _)| is_applied(*rule));
         if options.languages.is_none() {
             report.dropped.retain(|(rule, _)| *rule != CleaningRule::Language);
         }
@@ -115,9 +123,9 @@ impl Cleaner {
         let options = &self.options;
         let one = |pair: Option<SentencePair>| options.judged(pair);
         let mut cleaned: Vec<(CleanedPair, u64)> = pairs.into_par_iter().map(one).collect();
+        let drops_duplicates = !options.without.contains(&CleaningRule::Duplicate);
         for (one, hash) in &mut cleaned {
-            let keeps_duplicates = options.without.contains(&CleaningRule::Duplicate);
-            if one.dropped.is_none() && !self.seen.insert(*hash) && !keeps_duplicates {
+            if one.dropped.is_none() && drops_duplicates && !self.seen.insert(*hash) {
                 one.dropped = Some(CleaningRule::Duplicate);
             }
             self.report.count(one);
@@ -148,7 +156,7 @@ impl CleaningOptions {
     /// The pair, mended, with the rule that drops it, apart from duplicates, for which the number is.
     fn judged(&self, pair: Option<SentencePair>) -> (CleanedPair, u64) {
         let Some(pair) = pair else {
-            let dropped = Some(CleaningRule::TooLong);
+            let dropped = Some(CleaningRule::Unreadable);
             let pair = SentencePair::default();
             return (CleanedPair { pair, mended: Vec::new(), dropped }, 0);
         };

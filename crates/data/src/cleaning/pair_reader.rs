@@ -1,11 +1,12 @@
 //! Reads parallel text with all its lines, also those that training would not use.
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_config::CorpusSource;
 
 use super::SentencePair;
 use crate::corpus::data_kind::DataKind;
 use crate::corpus::item::{DropReason, Item};
+use crate::reading::lines::NO_END;
 use crate::reading::records::{Next, Records};
 
 /// Reads parallel text with all its lines, also those that training would not use.
@@ -22,20 +23,23 @@ impl PairReader {
         Records::open(source, DataKind::Translations, 0).map(Self)
     }
 
-    /// Returns up to `most` of the next lines, fewer only at the end. A line that is too long to be read is
-    /// `None`.
+    /// Returns up to `most` of the next pairs, fewer only at the end, each with the number of its line, or in a
+    /// translation memory of its unit. A line that is too long, not UTF-8 or without two sides is `None`.
     ///
     /// # Errors
-    /// Read errors; files of different lengths; a line without two sides.
-    pub fn next(&mut self, most: usize) -> Result<Vec<Option<SentencePair>>> {
+    /// Read errors; files of different lengths.
+    pub fn next(&mut self, most: usize) -> Result<Vec<(usize, Option<SentencePair>)>> {
         let mut pairs = Vec::new();
         while pairs.len() < most {
-            pairs.push(match self.0.next(DataKind::Translations)? {
-                Next::Item(Item::Translation { src, tgt }) => Some(SentencePair { src, tgt }),
-                Next::Dropped(DropReason::TooLong) => None,
-                Next::Dropped(_) | Next::Item(_) => Some(SentencePair::default()),
-                Next::End => break,
-            });
+            let pair = match self.0.next(DataKind::Translations) {
+                Ok(Next::Item(Item::Translation { src, tgt })) => Some(SentencePair { src, tgt }),
+                Ok(Next::Dropped(DropReason::TooLong)) => None,
+                Ok(Next::Dropped(_) | Next::Item(_)) => Some(SentencePair::default()),
+                Ok(Next::End) => break,
+                Err(Error::Line { problem, .. }) if problem != NO_END => None,
+                Err(error) => return Err(error),
+            };
+            pairs.push((self.0.line(), pair));
         }
         Ok(pairs)
     }

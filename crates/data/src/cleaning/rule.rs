@@ -9,6 +9,7 @@ use super::{CleaningOptions, SentencePair};
 /// A rule by which a pair is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CleaningRule {
+    Unreadable,
     Empty,
     Undecodable,
     TooLong,
@@ -32,7 +33,8 @@ const MARKUP: [&str; 8] = ["[[", "]]", "{{", "}}", "<ref", "</", "/>", "&nbsp;"]
 
 impl CleaningRule {
     /// Every rule, in the order in which they are tried.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
+        Self::Unreadable,
         Self::Empty,
         Self::Undecodable,
         Self::TooLong,
@@ -51,6 +53,7 @@ impl CleaningRule {
     /// Returns the name, as it is written on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Unreadable => "unreadable",
             Self::Empty => "empty",
             Self::Undecodable => "undecodable",
             Self::TooLong => "too-long",
@@ -70,6 +73,7 @@ impl CleaningRule {
     /// Returns what is dropped by this rule.
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::Unreadable => "a line that is not UTF-8, has no two sides or is over 100,000 bytes long",
             Self::Empty => "a side without text",
             Self::Undecodable => "characters that were lost in decoding (U+FFFD), or control characters",
             Self::TooLong => "more words than allowed",
@@ -120,7 +124,8 @@ impl CleaningRule {
             Self::Numbers => src.numbers != tgt.numbers,
             Self::Addresses => src.addresses != tgt.addresses,
             Self::Language => options.languages.is_some_and(|languages| languages.is_broken(pair)),
-            Self::Duplicate => false,
+            // Pairs that were not read do not come here.
+            Self::Unreadable | Self::Duplicate => false,
         }
     }
 }

@@ -69,6 +69,9 @@ fn good_pairs_are_kept_as_they_are() {
         ("Use `<file>` and a < b > c.", "Nutzen Sie `<Datei>` und a < b > c."),
         ("Look at <b>this</b> dog here.", "Sieh <b>diesen</b> Hund hier an."),
         ("AT&T sells fish & chips here.", "AT&T verkauft hier Fisch & Chips."),
+        ("PÅ” and ISÄ… are words", "PÅ” und ISÄ… sind Worte"),
+        ("„HÄ“, said the man here.", "„HÄ“, sagte der Mann hier."),
+        ("See <a href=\"x\">this</a> dog here.", "Sieh <a href=\"y\">diesen</a> Hund hier."),
         ("CAFÉ», Ä–Ö in São Paulo.", "CAFÉ», Ä–Ö in São Paulo!"),
     ] {
         let found = judged(src, tgt);
@@ -82,6 +85,8 @@ fn damage_that_can_be_undone_is_mended() {
     let cases = [
         (Mend::Entities, "Fish &amp; chips &#8211; &uuml;ber &quot;all&quot;", "Fish & chips – über \"all\""),
         (Mend::Entities, "a &lt; b &unknown; &amp ;", "a < b &unknown; &amp ;"),
+        (Mend::Entities, "Fish &amp;amp;amp; chips", "Fish & chips"),
+        (Mend::Tags, "one<br>two</p><p>three", "one two three"),
         (Mend::Tags, "<p>A <b class=\"x\">dog</b> runs.</p>", "A dog runs."),
         (
             Mend::Encoding,
@@ -131,6 +136,6 @@ fn names_of_rules_and_languages_are_checked() {
     // A pair that could not be read.
     assert_eq!(
         Cleaner::new(CleaningOptions::default()).clean(vec![None])[0].dropped,
-        Some(CleaningRule::TooLong)
+        Some(CleaningRule::Unreadable)
     );
 }

@@ -10,7 +10,7 @@ pub(super) struct TextFacts<'a> {
     n_words_of_letters: usize,
     /// The characters of the longest word that is no address.
     pub(super) longest_word: usize,
-    /// The groups of digits, in order of their values.
+    /// The groups of digits, sorted.
     pub(super) numbers: Vec<String>,
     /// The addresses, in order.
     pub(super) addresses: Vec<&'a str>,

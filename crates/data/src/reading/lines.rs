@@ -10,6 +10,9 @@ use crate::reading::convertible_format::unreadable;
 use crate::reading::interruptible_file::InterruptibleFile;
 use crate::reading::source_file::{Hashed, SourceFile, Unpacked};
 
+/// The problem of a line after which the next one cannot be found.
+pub(crate) const NO_END: &str = "a line without an end";
+
 /// Maximum length of a sentence. Longer lines, usually missing line breaks or binary data, are dropped.
 pub const MAX_LINE_BYTES: usize = 100_000;
 
@@ -105,7 +108,7 @@ impl<R: Read> Lines<R> {
             self.is_in_line = false;
             let mut rest = self.reader.by_ref().take(MAX_TEXT_BYTES as u64);
             if rest.skip_until(b'\n').map_err(failed)? == MAX_TEXT_BYTES {
-                return Err(Error::line(&self.path, self.count, "a line without an end"));
+                return Err(Error::line(&self.path, self.count, NO_END));
             }
         }
         self.buffer.clear();

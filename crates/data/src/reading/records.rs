@@ -212,7 +212,9 @@ fn next_aligned(
     tgt: &mut Lines<Hashed<InterruptibleFile>>,
     kind: DataKind,
 ) -> Result<Next> {
-    Ok(match (src.next_line()?, tgt.next_line()?) {
+    // Both are read before either is an error, so that they stay aligned for who goes on after one.
+    let lines = (src.next_line(), tgt.next_line());
+    Ok(match (lines.0?, lines.1?) {
         (None, None) => Next::End,
         (Some(_), None) | (None, Some(_)) => {
             return Err(Error::Unaligned {

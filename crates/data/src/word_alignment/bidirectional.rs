@@ -11,7 +11,7 @@ use super::vocabulary::IndexedText;
 const ITERATIONS: [usize; 2] = [5, 5];
 /// Pairs whose expectations are computed at once. They are added in the order of the pairs, so that the sums
 /// do not depend on the threads.
-const CHUNK: usize = 2048;
+const CHUNK: usize = 256;
 
 /// A model of each direction: of the target given the source, and of the source given the target.
 #[derive(Debug)]

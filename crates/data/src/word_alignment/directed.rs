@@ -1,5 +1,6 @@
 //! The alignment of each word with a word of the other side, or none.
 
+use super::LONGEST_SENTENCE;
 use super::markov::{Jumps, Posterior};
 use super::translation_table::TranslationTable;
 use super::vocabulary::IndexedText;
@@ -52,7 +53,8 @@ impl<'a> DirectedAligner<'a> {
     /// The probabilities of the alignments of a pair; `None` if a side has no words.
     pub(super) fn expectation(&self, pair: usize) -> Option<PairExpectation> {
         let (given, text) = (&self.given.sentences[pair], &self.text.sentences[pair]);
-        if given.is_empty() || text.is_empty() {
+        let lengths = [given.len(), text.len()];
+        if lengths.iter().any(|&len| len == 0 || len > LONGEST_SENTENCE) {
             return None;
         }
         let each = text.iter().flat_map(|word| given.iter().map(|one| self.table.place(Some(*one), *word)));

@@ -20,6 +20,9 @@ pub use self::links::{AlignmentScore, GoldLinks, WordLinks};
 pub use self::symmetrization::Symmetrization;
 use self::vocabulary::IndexedText;
 
+/// A pair with more words on a side gets no links, since the time grows with the square of the length.
+pub const LONGEST_SENTENCE: usize = 300;
+
 /// Aligns the words of each pair of lines, which white space separates; upper and lower case are not told
 /// apart. The result does not depend on the number of threads.
 ///

@@ -135,6 +135,23 @@ fn the_number_of_processes_changes_no_bit() {
     }
 }
 
+/// With one trained parameter, most of several processes update nothing.
+#[test]
+fn processes_without_a_part_wait_with_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path(), TRANSFORMER, 4);
+    config.model.freeze = vec!["encoder.*".into(), "decoder.*".into()];
+    for ema in [0.0, 0.01] {
+        config.train.ema = ema;
+        let dirs = [1, 4].map(|n| {
+            let dir = folder.path().join(format!("{n}-{ema}"));
+            run(&config, &dir, n, 8);
+            dir
+        });
+        assert_eq!(results(&dirs[0]), results(&dirs[1]));
+    }
+}
+
 /// One process defers the updates of tables that are only looked up; several update whole tables.
 #[test]
 fn a_thousand_updates_of_rows_when_they_are_read_have_the_bits_of_dense_ones() {

@@ -48,10 +48,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The same pass with other dropout.
+    /// The same pass with other dropout, which no probe observes.
     pub fn twin(self) -> Self {
         let other = |key: DropoutKey| DropoutKey { micro_batch: key.micro_batch | 1 << 63, ..key };
-        Self { dropout: self.dropout.map(other), ..self }
+        Self { dropout: self.dropout.map(other), probe: None, ..self }
     }
 
     /// The same pass, of whose results gradients can be computed, as they can in training.
