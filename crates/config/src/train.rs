@@ -124,7 +124,8 @@ pub struct TrainConfig {
     /// The share of the new weights in a moving average of the weights, which takes their place in
     /// validations, checkpoints and the model; 0 for no average. In the first updates, it is larger: at least
     /// 9/(9 + i) in update i, so that the initial weights are soon forgotten. 0.0001 is usual in runs of
-    /// 50,000 updates and more, 0.001 in runs of 5,000. It is 1 less the decay of other tools, such as 0.9999.
+    /// 50,000 updates and more, 0.001 in runs of 5,000. It is 1 less the decay of other tools, such as
+    /// 0.9999.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 0.5, "examples" = [0.0001]))]
     #[schemars(extend("x-also" = "exponential_smoothing ema_decay moving_average_decay average_decay"))]
     pub ema: f64,

@@ -38,8 +38,8 @@ pub(crate) struct Args {
     /// Two aligned files, or one with both sides: tsv, csv, jsonl, tmx, xliff; also compressed.
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
-    /// Files to write: two aligned ones, or one with tab-separated sides, in which tabs become blanks. Further
-    /// columns are not kept.
+    /// Files to write: two aligned ones, or one with tab-separated sides, in which tabs become blanks.
+    /// Further columns are not kept.
     #[arg(long, short, value_name = "FILE", num_args = 1..=2)]
     output: Vec<PathBuf>,
     /// File for the dropped pairs: line, rule, source and target, mended, separated by tabs.

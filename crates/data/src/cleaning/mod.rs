@@ -93,7 +93,8 @@ fn as_map<K: Serialize, S: Serializer>(counts: &[(K, u64)], serializer: S) -> Re
     serializer.collect_map(counts.iter().map(|(key, count)| (key, count)))
 }
 
-/// Cleans pairs in their order. It remembers a number for each that is kept, 10 to 20 bytes, to find duplicates.
+/// Cleans pairs in their order. It remembers a number for each that is kept, 10 to 20 bytes, to find
+/// duplicates.
 #[derive(Debug)]
 pub struct Cleaner {
     options: CleaningOptions,

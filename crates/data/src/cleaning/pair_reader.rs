@@ -23,8 +23,8 @@ impl PairReader {
         Records::open(source, DataKind::Translations, 0).map(Self)
     }
 
-    /// Returns up to `most` of the next pairs, fewer only at the end, each with the number of its line, or in a
-    /// translation memory of its unit. A line that is too long, not UTF-8 or without two sides is `None`.
+    /// Returns up to `most` of the next pairs, fewer only at the end, each with the number of its line, or in
+    /// a translation memory of its unit. A line that is too long, not UTF-8 or without two sides is `None`.
     ///
     /// # Errors
     /// Read errors; files of different lengths.
