@@ -7,6 +7,7 @@ use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
+use attentive_data::word_alignment::write_pharaoh;
 use attentive_kernels::elementwise;
 use attentive_model::model::{AlignmentHead, Model};
 use attentive_model::nn::Pass;
@@ -30,11 +31,7 @@ pub struct Alignment(pub Vec<(usize, usize)>);
 
 impl fmt::Display for Alignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (src, tgt)) in self.0.iter().enumerate() {
-            let blank = if place == 0 { "" } else { " " };
-            write!(f, "{blank}{src}-{tgt}")?;
-        }
-        Ok(())
+        write_pharaoh(&self.0, f)
     }
 }
 

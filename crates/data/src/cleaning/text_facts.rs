@@ -1,5 +1,7 @@
 //! What rules ask about a text.
 
+use crate::corpus::item::is_control;
+
 /// What rules ask about a text.
 #[derive(Debug)]
 pub(super) struct TextFacts<'a> {
@@ -32,7 +34,7 @@ impl<'a> TextFacts<'a> {
             longest_word: plain.map(|word| word.chars().count()).max().unwrap_or(0),
             numbers: numbers(text),
             addresses,
-            is_damaged: text.chars().any(|c| c == '\u{FFFD}' || c.is_control() && !c.is_whitespace()),
+            is_damaged: text.chars().any(|c| c == '\u{FFFD}' || is_control(c)),
             words,
         }
     }

@@ -28,11 +28,22 @@ impl FromIterator<(usize, usize)> for WordLinks {
 
 impl fmt::Display for WordLinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (src, tgt)) in self.0.iter().enumerate() {
-            write!(f, "{}{src}-{tgt}", if place == 0 { "" } else { " " })?;
-        }
-        Ok(())
+        write_pharaoh(&self.0, f)
     }
+}
+
+/// Writes links in the format of the Pharaoh decoder.
+///
+/// # Errors
+/// Those of the formatter.
+pub fn write_pharaoh<'a>(
+    links: impl IntoIterator<Item = &'a (usize, usize)>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    for (place, (src, tgt)) in links.into_iter().enumerate() {
+        write!(f, "{}{src}-{tgt}", if place == 0 { "" } else { " " })?;
+    }
+    Ok(())
 }
 
 /// Links by people: `0-1` for sure ones, `0p1` or `0?1` for possible ones.

@@ -16,7 +16,7 @@ use attentive_base::error::{Error, Result};
 use rayon::prelude::*;
 
 use self::bidirectional::BidirectionalAligner;
-pub use self::links::{AlignmentScore, GoldLinks, WordLinks};
+pub use self::links::{AlignmentScore, GoldLinks, WordLinks, write_pharaoh};
 pub use self::symmetrization::Symmetrization;
 use self::vocabulary::IndexedText;
 

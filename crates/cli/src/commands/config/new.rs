@@ -97,7 +97,7 @@ fn fit(args: &Args) -> Result<String> {
     let train = corpus("`--train`", &args.train, &args.languages)?;
     let valid = match &args.valid[..] {
         [] => None,
-        files => Some(corpus("`--train`", files, &args.languages)?),
+        files => Some(corpus("`--valid`", files, &args.languages)?),
     };
     // Refuses corpora from which the family cannot learn.
     let text = fitted(args.family(), args.preset, &train, valid.as_ref(), 0)?;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes parallel text with word alignments by people: gold.py FOLDER OUT
+"""Writes parallel text with word alignments by people: gold_alignments.py FOLDER OUT
 
 FOLDER is the package `bible-alignments` 0.4.2 (CC-BY), unpacked:
 
