@@ -158,6 +158,7 @@ fn the_prediction_of_memory_holds() {
         "--set model.norm_position=pre --set model.activation=gelu",
         "--set model.norm_position=pre --set model.positions=rotary --set model.d_model=128",
         "--set train.consistency=2.5 --set train.ema=0.001",
+        "--set train.augmentation.typos=0.5",
         "--threads 6",
     ] {
         let shape = "--set train.max_steps=20 --set train.batch_tokens=8192";

@@ -56,8 +56,8 @@ pub use reference::reference;
 pub use start::{StarterCorpus, fitted};
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig, ScheduleKind,
-    StopOn, TrainConfig, TrainPrecision,
+    AugmentationConfig, BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,
+    ScheduleKind, StopOn, TrainConfig, TrainPrecision,
 };
 
 use schemars::JsonSchema;

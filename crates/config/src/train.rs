@@ -129,6 +129,21 @@ pub struct TrainConfig {
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 0.5, "examples" = [0.0001]))]
     #[schemars(extend("x-also" = "exponential_smoothing ema_decay moving_average_decay average_decay"))]
     pub ema: f64,
+    /// BPE-dropout (Provilkov et al. 2020): the probability with which each merge of a BPE vocabulary is left
+    /// out, so that each epoch has the words of the training text in other pieces; 0 for the same pieces in
+    /// all. 0.1 is usual. Validation and everything else have the usual pieces.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "examples" = [0.1]))]
+    #[schemars(extend("x-also" = "merge_dropout", "x-needs" = "lines untagged bpe"))]
+    pub bpe_dropout: f64,
+    /// Subword regularization (Kudo 2018): in each epoch, the words of the training text are in other pieces
+    /// of a unigram vocabulary, each segmentation with its probability to the power of this number; 0 for the
+    /// same pieces in all. With smaller numbers, more of the words are in rare pieces; 0.5 is usual.
+    /// Validation and everything else have the usual pieces.
+    #[schemars(range(min = 0), extend("examples" = [0.5]))]
+    #[schemars(extend("x-also" = "sentencepiece_alphas spm_alpha", "x-needs" = "lines untagged unigram"))]
+    pub unigram_alpha: f64,
+    /// Changes of sentence pairs, anew in each epoch.
+    pub augmentation: AugmentationConfig,
     /// The number of updates between lines of `metrics.jsonl`. Each line has the averages over these updates.
     #[schemars(range(min = 1))]
     #[schemars(extend(
@@ -265,6 +280,9 @@ impl Default for TrainConfig {
             keep_last: 3,
             average_last: 0,
             ema: 0.0,
+            bpe_dropout: 0.0,
+            unigram_alpha: 0.0,
+            augmentation: AugmentationConfig::default(),
             log_every: 10,
             tensorboard: false,
             optimizer: OptimizerConfig::default(),
@@ -309,6 +327,34 @@ pub enum SamplingKind {
 impl Default for SamplingConfig {
     fn default() -> Self {
         Self { kind: SamplingKind::None, least: 0.5, decay_steps: 1000.0 }
+    }
+}
+
+/// `[train.augmentation]`: changes of sentence pairs, anew in each epoch, that make a translator robust to
+/// text that its training corpus has little of. Each is the share of the pairs that it changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AugmentationConfig {
+    /// Pairs in capital letters.
+    #[schemars(range(min = 0, max = 1), extend("examples" = [0.07], "x-task" = "translate"))]
+    pub upper_case: f64,
+    /// Pairs whose words begin with a capital letter, as in titles.
+    #[schemars(range(min = 0, max = 1), extend("examples" = [0.05], "x-task" = "translate"))]
+    pub title_case: f64,
+    /// Pairs whose source has typing errors, about one in 30 characters: two letters in the wrong order, one
+    /// that is missing, doubled or replaced, or a missing blank. The target stays as it is.
+    #[schemars(range(min = 0, max = 1), extend("examples" = [0.05], "x-task" = "translate"))]
+    pub typos: f64,
+    /// Pairs without the punctuation at their ends, if both sides have some.
+    #[schemars(range(min = 0, max = 1), extend("examples" = [0.2], "x-task" = "translate"))]
+    pub no_final_punctuation: f64,
+}
+
+impl AugmentationConfig {
+    /// Whether any pair is changed.
+    pub fn is_on(&self) -> bool {
+        let Self { upper_case, title_case, typos, no_final_punctuation } = self;
+        [upper_case, title_case, typos, no_final_punctuation].into_iter().any(|&share| share > 0.0)
     }
 }
 

@@ -21,6 +21,7 @@ pub use batching::corpus_parts::CorpusParts;
 pub use batching::feed::Feed;
 pub use batching::masking::{Masking, can_be_hidden};
 pub use batching::stream::{Stream, fixed_windows};
+pub use batching::variation::Variation;
 pub use corpus::Corpus;
 pub use corpus::data_kind::DataKind;
 pub use corpus::item::is_control;

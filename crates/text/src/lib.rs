@@ -19,6 +19,7 @@ mod lines;
 mod normalizer;
 mod pre_tokenizer;
 mod special;
+mod subword_sampler;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
@@ -37,6 +38,7 @@ pub use languages::some as some_languages;
 pub use learn::{Masks, learn, learn_labels, learn_tagged};
 pub use normalizer::composed;
 pub use special::{MASK, SpecialTokens};
+pub use subword_sampler::{SubwordSampler, SubwordSampling};
 pub use tokenizer::{Joint, Tokenizer, Unnamed};
 pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizer_model::SUMS;

@@ -90,8 +90,14 @@ impl UnigramModel {
         })
     }
 
-    /// Calls `each` with each token that is a prefix of the bytes `text`, the shortest first.
-    fn prefixes(&self, text: &[u8], mut each: impl FnMut(&Match)) {
+    /// Returns true if `token` can be matched in texts.
+    pub(super) fn matches(&self, token: &str) -> bool {
+        self.matched.binary_search_by(|one| (*one.text).cmp(token.as_bytes())).is_ok()
+    }
+
+    /// Calls `each` with the number of bytes, the id and the score of each token that is a prefix of the
+    /// bytes `text`, the shortest first.
+    pub(super) fn prefixes(&self, text: &[u8], mut each: impl FnMut(usize, u32, f32)) {
         let mut left = &self.matched[..];
         for (depth, &byte) in text.iter().enumerate() {
             let at = |one: &Match| one.text.get(depth).copied();
@@ -100,7 +106,7 @@ impl UnigramModel {
             left = &left[start..end];
             match left.first() {
                 None => return,
-                Some(first) if first.text.len() == depth + 1 => each(first),
+                Some(first) if first.text.len() == depth + 1 => each(depth + 1, first.id, first.score),
                 Some(_) => {}
             }
         }
@@ -117,11 +123,10 @@ impl UnigramModel {
             }
             let until_here = ways[start].score;
             let (width, mut has_single) = (char.len_utf8(), false);
-            self.prefixes(&text.as_bytes()[start..], |found| {
-                let len = found.text.len();
+            self.prefixes(&text.as_bytes()[start..], |len, id, score| {
                 has_single |= len == width;
                 furthest = furthest.max(start + len);
-                ways[start + len].offer(until_here + found.score, start, Some(found.id));
+                ways[start + len].offer(until_here + score, start, Some(id));
             });
             if !has_single {
                 furthest = furthest.max(start + width);

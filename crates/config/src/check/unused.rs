@@ -9,7 +9,7 @@ use crate::schema::{self, KEYS, KeyType, fact};
 use crate::show::toml;
 use crate::table::get;
 use crate::{
-    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, ScheduleKind, StackKind,
+    Config, FamilyConfig, OptimizerKind, Positions, RotaryScalingKind, ScheduleKind, StackKind, Task,
     TokenizerKind, Units, users,
 };
 
@@ -197,6 +197,21 @@ pub(crate) const RULES: &[KeyRule] = &[
                  such limits",
     },
     KeyRule {
+        name: "bpe",
+        is_lacking: |config| learns_other_than(config, TokenizerKind::Bpe),
+        reason: "`tokenizer.kind` is not `bpe`, and other vocabularies have no merges",
+    },
+    KeyRule {
+        name: "unigram",
+        is_lacking: |config| learns_other_than(config, TokenizerKind::Unigram),
+        reason: "`tokenizer.kind` is not `unigram`, and the pieces of other vocabularies have no probabilities",
+    },
+    KeyRule {
+        name: "untagged",
+        is_lacking: |config| config.model.family.task() == Task::Tag,
+        reason: "the pieces of words that have labels stay the same",
+    },
+    KeyRule {
         name: "patience",
         is_lacking: |config| config.train.patience == 0,
         reason: "`train.patience` is 0, so that training does not stop early",
@@ -222,4 +237,10 @@ pub(crate) const RULES: &[KeyRule] = &[
 fn decoder_is(config: &Config, kind: StackKind) -> bool {
     let decoder = config.model.family.decoder();
     decoder.is_some_and(|decoder| decoder.stack == kind)
+}
+
+/// Whether a vocabulary of another kind is learned. One that is given may be of any kind.
+fn learns_other_than(config: &Config, kind: TokenizerKind) -> bool {
+    let is_learned = config.model.from.is_none() && config.tokenizer.from.is_none();
+    is_learned && config.tokenizer.kind != kind
 }

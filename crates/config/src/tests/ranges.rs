@@ -289,6 +289,14 @@ fn inconsistent_training_settings_are_refused() {
             "train.consistency",
             "0, since two passes without dropout (`model.dropout`) are equal, found 2.5",
         ),
+        ("train.bpe_dropout = 1.0", "train.bpe_dropout", "up to, but not including, 1"),
+        (
+            "tokenizer.kind = 'unigram'\ntrain.bpe_dropout = 0.1",
+            "train.bpe_dropout",
+            "`tokenizer.kind` is not `bpe`",
+        ),
+        ("train.unigram_alpha = 0.5", "train.unigram_alpha", "`tokenizer.kind` is not `unigram`"),
+        ("train.augmentation.typos = 1.5", "train.augmentation.typos", "from 0 to 1"),
         ("train.device = 'CUDA:1'", "train.device", "write `\"gpu:1\"`"),
         ("train.device = 0", "train.device", "write `\"gpu:0\"`"),
     ]);
@@ -300,6 +308,9 @@ fn inconsistent_training_settings_are_refused() {
         "train = { device = 'gpu', precision = 'auto' }",
         "train = { device = 'cpu', precision = 'bf16' }",
         "train.consistency = 2.5",
+        "train.bpe_dropout = 0.1",
+        "tokenizer = { kind = 'unigram' }\ntrain.unigram_alpha = 0.5",
+        "train.augmentation = { upper_case = 0.07, typos = 0.05 }",
     ]);
 }
 

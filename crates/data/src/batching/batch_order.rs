@@ -5,9 +5,9 @@ use std::ops::Range;
 use attentive_base::random::Random;
 
 use crate::batching::batcher::Position;
-use crate::batching::budget::Budget;
+use crate::batching::budget::{Budget, ExampleLengths};
 use crate::batching::corpus_parts::{CorpusPart, CorpusParts};
-use crate::encoding::examples::{Examples, SHARD};
+use crate::encoding::examples::SHARD;
 
 /// Base of the random streams that shuffle the epochs. Window `w` of epoch `n` uses this plus `n` plus
 /// 2³²·`w`, and the shards of epoch `n` use [`FIRST_SHARD_STREAM`] plus `n`.
@@ -28,6 +28,11 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// The indices of its examples, which may be among them several times, or never.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = usize> {
+        self.ranges.iter().flat_map(|(_, range)| range.clone())
+    }
+
     /// The shards that hold its examples.
     pub(crate) fn shards(&self) -> Vec<usize> {
         let of_range = |(_, range): &(usize, Range<usize>)| range.start / SHARD..range.end.div_ceil(SHARD);
@@ -92,10 +97,10 @@ pub(crate) struct BatchOrder {
 }
 
 impl BatchOrder {
-    /// Shuffles the examples of `window`, groups those of similar length into batches, and shuffles the
-    /// batches.
+    /// Shuffles the examples of `window`, which have these `lengths`, groups those of similar length into
+    /// batches, and shuffles the batches.
     pub(crate) fn of(
-        examples: &Examples,
+        lengths: impl Fn(usize) -> ExampleLengths,
         parts: &CorpusParts,
         window: &Window,
         budget: Budget,
@@ -113,7 +118,7 @@ impl BatchOrder {
             }
         }
         random.shuffle(&mut order);
-        let lengths = |&index: &u32| examples.lengths(index as usize);
+        let lengths = |&index: &u32| lengths(index as usize);
         let tokens: usize = order.iter().map(|index| lengths(index).tgt).sum();
         let mut batches = Vec::new();
         let (mut start, group_len) = (0, group_len(order.len(), tokens, budget));

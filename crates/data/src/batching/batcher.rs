@@ -2,18 +2,21 @@
 //! point.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::body::Body;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_text::{Sides, SpecialTokens};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::batching::batch_order::{self, BatchOrder, Window};
 use crate::batching::budget::{BatchSize, Budget, ExampleLengths, sample};
 use crate::batching::corpus_parts::CorpusParts;
 use crate::batching::masking::Masking;
+use crate::batching::variation::Variation;
 use crate::encoding::example::{EncoderInput, Example};
 use crate::encoding::examples::Examples;
 
@@ -58,12 +61,17 @@ impl Position {
 #[derive(Clone, Debug)]
 pub struct Batcher {
     examples: Examples,
+    /// The smallest `batch_tokens` with which every example fits into a batch.
+    least_batch_tokens: usize,
     parts: CorpusParts,
     budget: Budget,
     seed: u64,
     special: Sides,
     /// The masks, for masked language models.
     masking: Option<Masking>,
+    variation: Option<Variation>,
+    /// The lengths of the examples of the current window, if they vary.
+    varied: HashMap<usize, ExampleLengths>,
     position: Position,
     /// The windows of the current epoch.
     windows: Vec<Window>,
@@ -103,7 +111,8 @@ impl Batcher {
         masking: Option<Masking>,
     ) -> Result<Self> {
         let examples = examples.into();
-        budget.check(examples.least_batch_tokens())?;
+        let least_batch_tokens = examples.least_batch_tokens();
+        budget.check(least_batch_tokens)?;
         if parts.n_examples() == 0 {
             return Err(Error::Config {
                 key: "data.train.weight".into(),
@@ -114,11 +123,14 @@ impl Batcher {
         }
         let mut batcher = Self {
             examples,
+            least_batch_tokens: least_batch_tokens.unwrap_or(0),
             parts,
             budget,
             seed,
             special: special.into(),
             masking,
+            variation: None,
+            varied: HashMap::new(),
             position: Position::default(),
             windows: Vec::new(),
             order: BatchOrder::default(),
@@ -126,6 +138,19 @@ impl Batcher {
         batcher.lay_out(Position::default())?;
         batcher.skip_empty_windows()?;
         Ok(batcher)
+    }
+
+    /// Returns this batcher at its first batch, with examples that `variation` changes in each epoch.
+    ///
+    /// # Errors
+    /// See [`Batcher::new`].
+    pub fn varied(mut self, variation: Option<Variation>) -> Result<Self> {
+        if variation.is_some() {
+            self.variation = variation;
+            self.lay_out(Position::default())?;
+            self.skip_empty_windows()?;
+        }
+        Ok(self)
     }
 
     /// Returns the position of the next batch. After the last batch of an epoch, this is the first one of the
@@ -149,8 +174,9 @@ impl Batcher {
         self.windows = batch_order::windows(&self.parts, self.seed, position.epoch);
         let window = self.windows.get(position.window).cloned().unwrap_or_default();
         self.examples.load(&window.shards())?;
-        self.order = self.order_of(&window, self.budget, position);
         self.position = position;
+        self.varied = self.varied_lengths(&window);
+        self.order = self.order_of(&window, self.budget);
         Ok(())
     }
 
@@ -210,12 +236,12 @@ impl Batcher {
     /// Returns the result of [`Batcher::sizes`] for another budget, into which every example must fit.
     pub fn sizes_within(&self, budget: Budget) -> Vec<BatchSize> {
         let window = &self.windows[self.position.window];
-        self.sizes_of(&self.order_of(window, budget, self.position))
+        self.sizes_of(&self.order_of(window, budget))
     }
 
     /// Moves to the first batch of epoch 0, with batches within `budget`; see [`Batcher::new`].
     pub(crate) fn limit(&mut self, budget: Budget) -> Result<()> {
-        budget.check(self.examples.least_batch_tokens())?;
+        budget.check(Some(self.least_batch_tokens))?;
         self.budget = budget;
         self.lay_out(Position::default())?;
         self.skip_empty_windows()
@@ -223,16 +249,17 @@ impl Batcher {
 
     /// Returns the smallest `batch_tokens` with which every example fits into a batch.
     pub fn least_batch_tokens(&self) -> usize {
-        self.examples.least_batch_tokens().unwrap_or(0)
+        self.least_batch_tokens
     }
 
     /// Returns an upper bound of the RAM taken by the examples and their order, in bytes.
     pub fn bytes(&self) -> usize {
-        self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples()
+        let varied = 2 * size_of::<(usize, ExampleLengths)>() * self.varied.len();
+        self.examples.bytes() + 3 * size_of::<u32>() * self.order.n_examples() + varied
     }
 
     fn sizes_of(&self, order: &BatchOrder) -> Vec<BatchSize> {
-        let lengths = |index| self.examples.lengths(index);
+        let lengths = |index| self.lengths(index);
         let size = |number| BatchSize::of(order.batch(number).map(lengths));
         sample(&Vec::from_iter((0..order.len()).map(size)))
     }
@@ -240,7 +267,7 @@ impl Batcher {
     /// Returns the next batch without moving on.
     fn batch(&self) -> Batch {
         let indices = self.order.batch(self.position.batch);
-        let examples: Vec<Cow<'_, Example>> = indices.map(|index| self.examples.get(index)).collect();
+        let examples: Vec<Cow<'_, Example>> = indices.map(|index| self.example(index)).collect();
         let mut batch = assemble(&examples.iter().map(AsRef::as_ref).collect::<Vec<_>>(), self.special);
         if let Some(masking) = self.masking {
             masking.apply(&mut batch, self.position.epoch);
@@ -248,9 +275,34 @@ impl Batcher {
         batch
     }
 
-    fn order_of(&self, window: &Window, budget: Budget, position: Position) -> BatchOrder {
-        let (examples, parts) = (&self.examples, &self.parts);
-        BatchOrder::of(examples, parts, window, budget, self.seed, position)
+    fn order_of(&self, window: &Window, budget: Budget) -> BatchOrder {
+        let lengths = |index| self.lengths(index);
+        BatchOrder::of(lengths, &self.parts, window, budget, self.seed, self.position)
+    }
+
+    /// The example with this index, as it is in this epoch.
+    fn example(&self, index: usize) -> Cow<'_, Example> {
+        let example = self.examples.get(index);
+        match &self.variation {
+            None => example,
+            Some(variation) => {
+                Cow::Owned(variation.of(&example, self.position.epoch, self.budget.tgt_tokens()))
+            }
+        }
+    }
+
+    /// The lengths of [`Batcher::example`].
+    fn lengths(&self, index: usize) -> ExampleLengths {
+        self.varied.get(&index).copied().unwrap_or_else(|| self.examples.lengths(index))
+    }
+
+    /// The lengths of all examples of `window`, the current one, if they vary.
+    fn varied_lengths(&self, window: &Window) -> HashMap<usize, ExampleLengths> {
+        if self.variation.is_none() {
+            return HashMap::new();
+        }
+        let indices: Vec<usize> = window.indices().collect();
+        indices.into_par_iter().map(|index| (index, self.example(index).lengths())).collect()
     }
 }
 

@@ -129,6 +129,15 @@ impl Example {
         Self::tokens(special.framed(text), line)
     }
 
+    /// Replaces the tokens that the decoder is expected to predict, and with them those that it reads.
+    pub(crate) fn set_target(&mut self, tgt_out: Vec<TokenId>) {
+        if let Body::Decoder(tgt_in) | Body::EncoderDecoder(_, tgt_in) = &mut self.inputs {
+            tgt_in.truncate(1);
+            tgt_in.extend_from_slice(&tgt_out[..tgt_out.len().saturating_sub(1)]);
+        }
+        self.tgt_out = tgt_out;
+    }
+
     /// Keeps at most the first `len` tokens that the decoder reads, and that it is expected to predict.
     pub fn truncate_target(&mut self, len: usize) {
         match &mut self.inputs {

@@ -8,6 +8,7 @@ mod masking;
 mod reading;
 mod stream;
 mod tagged;
+mod variation;
 
 use attentive_text::SpecialTokens;
 

@@ -221,6 +221,12 @@ impl Tokenizer {
         self.special.contains(id) || self.inner.added.token(id).is_some_and(is_marked)
     }
 
+    /// Returns true if `id` is a piece of text: neither special nor unknown, nor added to the vocabulary as a
+    /// whole, such as the code of a language.
+    pub fn is_of_text(&self, id: TokenId) -> bool {
+        !self.special.contains(id) && self.inner.added.token(id).is_none()
+    }
+
     /// Returns true if `id` is a single byte, such as `<0x0A>`.
     pub(super) fn is_byte(&self, id: TokenId) -> bool {
         let token = self.inner.token(id).unwrap_or_default();

@@ -16,7 +16,7 @@ use attentive_checkpoint::{ParentModel, Provenance};
 use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
     self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Examples, Feed, LabelOrigin,
-    LineEncoder, Masking, Stream, TokenCounts,
+    LineEncoder, Masking, Stream, TokenCounts, Variation,
 };
 use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
@@ -335,6 +335,7 @@ fn batches(
     let (seed, special) = (config.seed, tokenizers.sides());
     let masking = Masking::new(tokenizers.tgt(), seed);
     let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
+    let batcher = batcher.varied(Variation::new(config, tokenizers)?)?;
     Ok(Feed::Lines(Box::new(batcher)))
 }
 

@@ -1,0 +1,113 @@
+//! Random segmentations of texts that are already encoded, to see a word in other pieces in each epoch.
+
+mod merges;
+mod pieces;
+
+use attentive_base::batch::TokenId;
+use attentive_base::random::Random;
+use serde::Deserialize;
+
+use self::merges::Merges;
+use self::pieces::Pieces;
+use crate::tokenizer::Tokenizer;
+
+/// Marks of the first token of a word: that of SentencePiece, and that of byte-level tokenizers.
+const FIRST_MARKS: [char; 2] = ['▁', 'Ġ'];
+
+/// Draws other segmentations of tokens, word by word. It needs the tokens alone, not their text.
+#[derive(Clone, Debug)]
+pub struct SubwordSampler {
+    /// For each token, whether a word begins with it.
+    begins: Vec<bool>,
+    /// For each token, whether a word ends with it.
+    ends: Vec<bool>,
+    method: Method,
+}
+
+#[derive(Clone, Debug)]
+enum Method {
+    Merges(Merges),
+    Pieces(Pieces),
+}
+
+/// How words are segmented anew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SubwordSampling {
+    /// BPE-dropout (Provilkov et al. 2020, algorithm 1): at each step, each of the possible merges is left
+    /// out with this probability.
+    BpeDropout(f64),
+    /// Sampling from all segmentations, each with its probability under the unigram model to the power of
+    /// this exponent (Kudo 2018, section 3.2).
+    UnigramAlpha(f64),
+}
+
+/// The parts of a `model` section that say how words are marked.
+#[derive(Deserialize)]
+struct Marks {
+    #[serde(default)]
+    continuing_subword_prefix: Option<String>,
+    #[serde(default)]
+    end_of_word_suffix: Option<String>,
+}
+
+/// A tokenizer file with a `model` section of some kind.
+#[derive(Deserialize)]
+struct WithModel<M> {
+    model: M,
+}
+
+impl SubwordSampler {
+    /// Returns the sampler for the tokens of `tokenizer`. Describes the problem if it has no merges, or no
+    /// pieces with probabilities.
+    pub fn new(tokenizer: &Tokenizer, sampling: SubwordSampling) -> Result<Self, String> {
+        let json = tokenizer.to_json();
+        let tokens: Vec<String> = (0..tokenizer.vocab_size() as TokenId)
+            .map(|id| tokenizer.token(id).unwrap_or_default())
+            .collect();
+        let WithModel { model: marks } = read::<Marks>(json)?;
+        let prefix = marks.continuing_subword_prefix.filter(|prefix| !prefix.is_empty());
+        let suffix = marks.end_of_word_suffix.filter(|suffix| !suffix.is_empty());
+        let begins = |token: &String| match &prefix {
+            Some(prefix) => !token.starts_with(prefix),
+            None => token.starts_with(FIRST_MARKS),
+        };
+        let ends = |token: &String| suffix.as_ref().is_some_and(|suffix| token.ends_with(suffix));
+        let method = match sampling {
+            SubwordSampling::BpeDropout(dropout) => {
+                let prefix = prefix.as_deref().unwrap_or_default();
+                let WithModel { model } = read::<merges::Section>(json).map_err(|_| "it has no merges")?;
+                Method::Merges(Merges::new(model, &tokens, prefix, dropout))
+            }
+            SubwordSampling::UnigramAlpha(alpha) => {
+                let WithModel { model } = read(json).map_err(|_| "its pieces have no probabilities")?;
+                let is_special = |id| tokenizer.is_special(id) || tokenizer.is_byte(id);
+                Method::Pieces(Pieces::new(model, &tokens, is_special, alpha)?)
+            }
+        };
+        Ok(Self {
+            begins: tokens.iter().map(begins).collect(),
+            ends: tokens.iter().map(ends).collect(),
+            method,
+        })
+    }
+
+    /// Returns another segmentation of the text of `ids`. Special tokens stay as they are.
+    pub fn sample(&self, ids: &[TokenId], random: &mut Random) -> Vec<TokenId> {
+        let mut sampled = Vec::with_capacity(ids.len() + ids.len() / 2);
+        let is = |marks: &[bool], id: TokenId| marks.get(id as usize).is_some_and(|&is| is);
+        for word in ids.chunk_by(|&left, &right| !is(&self.begins, right) && !is(&self.ends, left)) {
+            match &self.method {
+                Method::Merges(merges) => merges.sample(word, random, &mut sampled),
+                Method::Pieces(pieces) => pieces.sample(word, random, &mut sampled),
+            }
+        }
+        sampled
+    }
+}
+
+fn read<'a, M: Deserialize<'a>>(json: &'a [u8]) -> Result<WithModel<M>, String> {
+    serde_json::from_slice(json).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;
