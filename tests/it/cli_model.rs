@@ -252,3 +252,37 @@ fn a_stopped_run_resumes_to_identical_weights() {
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(weights("parts") == weights("runs/c"), "resuming gave other weights");
 }
+
+/// Settings whose state, or whose chance, a checkpoint must not lose.
+const STATEFUL: [&str; 6] = [
+    "train.optimizer={kind='muon',weight_decay=0.1}",
+    "train.ema=0.1",
+    "train.consistency=2.5",
+    "train.bpe_dropout=0.3",
+    "train.augmentation={upper_case=0.3,typos=0.5,no_final_punctuation=0.5}",
+    "train.schedule={kind='wsd',warmup_steps=2,cooldown_steps=2}",
+];
+
+#[test]
+fn settings_with_a_state_of_their_own_resume_to_identical_weights() {
+    let folder = Folder::new();
+    let config = CONFIG.replace("kind = 'word'\nvocab_size = 14", "kind = 'bpe'\nvocab_size = 120");
+    folder.write("c.toml", config.replace("'reverse'", "'grammar'"));
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, setting) in STATEFUL.iter().enumerate() {
+        let train = |out: &str, steps: u64| {
+            let outcome = folder.run(&format!(
+                "train c.toml --output {out} --resume --set train.max_steps={steps} --set {setting} --set \
+                 train.schedule.decay_steps=6"
+            ));
+            assert_eq!(outcome.code, Some(0), "{setting}: {outcome:?}");
+        };
+        let [whole, parts] = ["whole", "parts"].map(|name| format!("{name}-{number}"));
+        train(&whole, 6);
+        train(&parts, 3);
+        train(&parts, 6);
+        let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
+        assert!(weights(&whole) == weights(&parts), "{setting}: resuming gave other weights");
+        assert!(seen.insert(weights(&whole)), "{setting} changed nothing");
+    }
+}

@@ -381,8 +381,11 @@ pub struct OptimizerConfig {
     /// The momentum of SGD. Other optimizers have none.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
     pub momentum: f64,
-    /// The weight decay. AdamW applies it to the weights directly; SGD and Adam add it to the gradient (L2).
-    /// Only matrices decay.
+    /// The decay rate of Muon's average of gradients.
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "muon"))]
+    pub muon_momentum: f64,
+    /// The weight decay. AdamW and Muon apply it to the weights directly; SGD and Adam add it to the gradient
+    /// (L2). Only matrices decay.
     #[schemars(range(min = 0))]
     pub weight_decay: f64,
 }
@@ -397,6 +400,10 @@ pub enum OptimizerKind {
     Adam,
     /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
     Adamw,
+    /// Muon (Jordan et al. 2024) for the matrices of hidden layers, and AdamW for everything else. Updates of
+    /// matrices are orthogonalized, and scaled as Adam's usually are (Liu et al. 2025, equation 4), so that
+    /// both have the same learning rate. Only a single process computes it, on the CPU.
+    Muon,
 }
 
 impl Default for OptimizerConfig {
@@ -408,6 +415,7 @@ impl Default for OptimizerConfig {
             beta2: 0.98,
             epsilon: 1e-9,
             momentum: 0.0,
+            muon_momentum: 0.95,
             weight_decay: 0.0,
         }
     }

@@ -43,6 +43,7 @@ pub mod lazy_adam;
 pub mod linear;
 pub mod mapped;
 pub mod mean;
+pub mod muon;
 pub mod nonlinearity;
 pub mod norm;
 pub mod optimizer;

@@ -1,12 +1,15 @@
-//! SGD, Adam and AdamW over a model's parameters, and the moving average of these.
+//! SGD, Adam, AdamW and Muon over a model's parameters, and the moving average of these.
 
+use std::collections::HashSet;
 use std::mem;
 use std::ops::Range;
 
 use attentive_config::{OptimizerConfig, OptimizerKind, TrainConfig};
 use attentive_device::{BufferSliceMut, OptimizerStep, current};
+use attentive_kernels::muon::{MuonStep, muon_direction};
 use attentive_kernels::optimizer::{AdamStep, SgdStep};
 use attentive_model::model::Model;
+use attentive_model::nn::{Blueprint, ParameterDeclaration};
 use attentive_tape::Buffer;
 
 use super::lazy_table::LazyTable;
@@ -30,8 +33,10 @@ pub struct Optimizer {
 struct ParameterState {
     /// The elements that are updated.
     part: Range<usize>,
-    /// Adam's first and second moment estimates; SGD's velocity, if any.
+    /// Adam's first and second moment estimates; SGD's velocity, if any; Muon's average of gradients.
     slots: Vec<OptimizerSlot>,
+    /// Whether Muon updates it.
+    is_muons: bool,
     /// With `train.ema`, the moving average of the part, or, after [`Optimizer::swap_averages`], what the
     /// parameter was before, under which name it is stored.
     average: Option<OptimizerSlot>,
@@ -43,6 +48,8 @@ struct ParameterState {
 #[derive(Debug)]
 pub(super) struct OptimizerSlot {
     pub(super) name: String,
+    /// The index of the parameter.
+    pub(super) parameter: usize,
     /// The shape of the parameter.
     pub(super) shape: Vec<usize>,
     /// The values for the part that is updated.
@@ -64,7 +71,7 @@ impl Optimizer {
     pub fn new(config: &TrainConfig, model: &Model) -> Self {
         let whole = model.trained().map(|parameter| 0..parameter.size());
         let mut optimizer = Self::of_parts(config, model, whole.collect());
-        let is_adam = matches!(config.optimizer.kind, OptimizerKind::Adam | OptimizerKind::Adamw);
+        let is_adam = config.optimizer.kind != OptimizerKind::Sgd;
         // An average changes with every update, also that of a row that is not read.
         if is_adam && config.ema == 0.0 {
             let mut tables = model.lookup_tables();
@@ -79,13 +86,17 @@ impl Optimizer {
 
     /// Creates a fresh optimizer for one part of each parameter of `model`.
     pub(super) fn of_parts(config: &TrainConfig, model: &Model, parts: Vec<Range<usize>>) -> Self {
-        let names = slot_names(&config.optimizer);
+        let muons = hidden_matrices(&config.optimizer, model);
         let states = model
             .trained()
             .zip(parts)
-            .map(|(parameter, part)| {
+            .enumerate()
+            .map(|(index, (parameter, part))| {
+                let is_muons = muons.contains(parameter.name());
+                let names = if is_muons { &["mean"] } else { slot_names(&config.optimizer) };
                 let slot = |name: &str, values: Vec<f32>| OptimizerSlot {
                     name: format!("{name}.{}", parameter.name()),
+                    parameter: index,
                     shape: parameter.shape().to_vec(),
                     values: values.into(),
                 };
@@ -94,6 +105,7 @@ impl Optimizer {
                     average: (config.ema > 0.0)
                         .then(|| slot("raw", parameter.values().values()[part.clone()].to_vec())),
                     part,
+                    is_muons,
                     lazy_table: None,
                 }
             })
@@ -160,7 +172,7 @@ impl Optimizer {
         assert_eq!(gradients.len(), self.states.len(), "one gradient per parameter");
         let parts = gradients.iter().zip(&mut self.states);
         for (parameter, (gradient, state)) in model.trained().zip(parts) {
-            let ParameterState { part: range, slots, average, lazy_table } = state;
+            let ParameterState { part: range, slots, is_muons, average, lazy_table } = state;
             let rates = Rates::new(&self.config, parameter.shape(), scale);
             if let (Some(table), [mean, square]) = (lazy_table, &mut **slots) {
                 assert!(verdict.is_none(), "the host decides on tables of its own");
@@ -170,8 +182,14 @@ impl Optimizer {
             }
             parameter.update(|values| {
                 let part = BufferSliceMut { buffer: values, range: range.clone() };
-                let state = slots.iter_mut().map(|slot| &mut slot.values).collect();
-                current().optimize(rates.step(), part, state, gradient, verdict);
+                if let (true, [mean]) = (*is_muons, &mut **slots) {
+                    assert!(verdict.is_none(), "Muon is computed on the host");
+                    let direction = rates.muon_direction(&mut mean.values, gradient);
+                    current().optimize(rates.muon(), part, Vec::new(), &direction, None);
+                } else {
+                    let state = slots.iter_mut().map(|slot| &mut slot.values).collect();
+                    current().optimize(rates.step(), part, state, gradient, verdict);
+                }
                 if let Some(average) = average {
                     average_in(&mut average.values, values, range, rate_of_average(self.ema, scale.step));
                 }
@@ -232,10 +250,19 @@ pub(super) fn slots(config: &TrainConfig) -> usize {
     slot_names(&config.optimizer).len() + usize::from(config.ema > 0.0)
 }
 
-/// Names of the state tensors of each parameter.
+/// The names of the parameters that Muon updates, if it is the optimizer.
+fn hidden_matrices(config: &OptimizerConfig, model: &Model) -> HashSet<String> {
+    if config.kind != OptimizerKind::Muon {
+        return HashSet::new();
+    }
+    let declared = Blueprint::new(model.architecture()).into_parameters().into_iter();
+    declared.filter(ParameterDeclaration::is_hidden_matrix).map(|parameter| parameter.name).collect()
+}
+
+/// Names of the state tensors of each parameter, but for those that Muon updates.
 fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
     match config.kind {
-        OptimizerKind::Adam | OptimizerKind::Adamw => &["mean", "square"],
+        OptimizerKind::Adam | OptimizerKind::Adamw | OptimizerKind::Muon => &["mean", "square"],
         OptimizerKind::Sgd if config.momentum > 0.0 => &["velocity"],
         OptimizerKind::Sgd => &[],
     }
@@ -244,29 +271,32 @@ fn slot_names(config: &OptimizerConfig) -> &'static [&'static str] {
 /// What an update of a parameter depends on besides its gradient.
 struct Rates<'a> {
     config: &'a OptimizerConfig,
+    shape: &'a [usize],
     scale: UpdateScale,
     /// The weight decay.
     decay: f32,
 }
 
 impl<'a> Rates<'a> {
-    fn new(config: &'a OptimizerConfig, shape: &[usize], scale: UpdateScale) -> Self {
+    fn new(config: &'a OptimizerConfig, shape: &'a [usize], scale: UpdateScale) -> Self {
         // Only matrices decay, not biases, norms and other vectors.
         let decay = if shape.len() > 1 { config.weight_decay as f32 } else { 0.0 };
-        Self { config, scale, decay }
+        Self { config, shape, scale, decay }
     }
 
     fn step(&self) -> OptimizerStep {
         match self.config.kind {
-            OptimizerKind::Adam | OptimizerKind::Adamw => OptimizerStep::Adam(self.adam()),
+            OptimizerKind::Adam | OptimizerKind::Adamw | OptimizerKind::Muon => {
+                OptimizerStep::Adam(self.adam())
+            }
             OptimizerKind::Sgd => OptimizerStep::Sgd(self.sgd()),
         }
     }
 
     fn adam(&self) -> AdamStep {
-        let Self { config, scale, decay } = self;
+        let Self { config, scale, decay, .. } = self;
         let (weight_decay, l2) = match config.kind {
-            OptimizerKind::Adamw => (*decay, 0.0),
+            OptimizerKind::Adamw | OptimizerKind::Muon => (*decay, 0.0),
             OptimizerKind::Adam | OptimizerKind::Sgd => (0.0, *decay),
         };
         AdamStep {
@@ -279,6 +309,32 @@ impl<'a> Rates<'a> {
             grad_scale: scale.gradient_scale as f32,
             step: scale.step,
         }
+    }
+
+    /// The direction of Muon's update, for the average `mean` of gradients.
+    fn muon_direction(&self, mean: &mut Buffer, gradient: &Buffer) -> Buffer {
+        let step = MuonStep {
+            momentum: self.config.muon_momentum as f32,
+            grad_scale: self.scale.gradient_scale as f32,
+        };
+        let cols = self.shape[self.shape.len() - 1];
+        let mut direction = Vec::new();
+        mean.edit(|mean| direction = muon_direction(mean, &gradient.values(), cols, step));
+        direction.into()
+    }
+
+    /// The step in the direction of Muon, whose elements have about the mean square of Adam's.
+    fn muon(&self) -> OptimizerStep {
+        /// The root of the mean square of Adam's updates (Liu et al. 2025, equation 4).
+        const ADAMS: f64 = 0.2;
+        let longest = self.shape.iter().copied().max().unwrap_or(0) as f64;
+        OptimizerStep::Sgd(SgdStep {
+            learning_rate: self.scale.learning_rate as f32,
+            momentum: 0.0,
+            // Beside the direction rather than in it, so that the decay is decoupled.
+            l2: self.decay,
+            grad_scale: (ADAMS * longest.sqrt()) as f32,
+        })
     }
 
     fn sgd(&self) -> SgdStep {
@@ -323,6 +379,51 @@ mod tests {
     #[should_panic(expected = "is read before deferred updates are carried out")]
     fn a_state_without_the_values_of_a_table_is_refused() {
         updated().state().for_each(drop);
+    }
+
+    #[test]
+    fn muon_steps_by_orthogonal_matrices_and_leaves_the_rest_to_adam() {
+        let [muon, adam] = [OptimizerKind::Muon, OptimizerKind::Adamw].map(|kind| {
+            let model = model(&variant("tie_embeddings = 'none'"));
+            let before: Vec<Vec<f32>> = model.trained().map(Param::to_vec).collect();
+            let config = OptimizerConfig { kind, ..OptimizerConfig::default() };
+            let mut optimizer =
+                Optimizer::new(&TrainConfig { optimizer: config, ..TrainConfig::default() }, &model);
+            let gradient = |parameter: &Param| -> Buffer {
+                (0..parameter.size()).map(|i| (i as f32 * 0.7).sin()).collect::<Vec<f32>>().into()
+            };
+            let gradients: Vec<Buffer> = model.trained().map(gradient).collect();
+            let scale = UpdateScale { step: 1, learning_rate: 0.1, gradient_scale: 1.0 };
+            optimizer.update(&model, &gradients, scale);
+            optimizer.settle();
+            assert!(optimizer.state().all(|slot| slot.values.values().iter().any(|&value| value != 0.0)));
+            let change = |(parameter, before): (&Param, Vec<f32>)| -> Vec<f32> {
+                parameter.to_vec().iter().zip(before).map(|(new, old)| old - new).collect()
+            };
+            let changes: Vec<Vec<f32>> = model.trained().zip(before).map(change).collect();
+            let names: Vec<(String, Vec<usize>)> =
+                model.trained().map(|one| (one.name().to_owned(), one.shape().to_vec())).collect();
+            (names, changes)
+        });
+        let (names, changes) = muon;
+        let mut n_hidden = 0;
+        for (((name, shape), change), adams) in names.iter().zip(changes).zip(adam.1) {
+            let is_hidden = (name.starts_with("encoder") || name.starts_with("decoder")) && shape.len() == 2;
+            if !is_hidden {
+                assert_eq!(change, adams, "{name}");
+                continue;
+            }
+            n_hidden += 1;
+            // An orthogonal matrix has a Frobenius norm of √min(rows, cols).
+            let norm = change.iter().map(|x| x * x).sum::<f32>().sqrt();
+            let longest = shape.iter().copied().max().unwrap_or(0) as f32;
+            let rank = norm / (0.1 * 0.2 * longest.sqrt());
+            assert!(
+                rank > 0.6 && rank < 1.2 * (shape.iter().copied().min().unwrap() as f32).sqrt(),
+                "{name}"
+            );
+        }
+        assert!(n_hidden > 8, "{n_hidden} matrices");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
-use attentive_config::{Config, KeyDifference};
+use attentive_config::{Config, KeyDifference, OptimizerKind};
 use attentive_device::current;
 use attentive_interop::ExportFormat;
 use attentive_kernels::threads::Threads;
@@ -243,6 +243,14 @@ fn check(config: &Config, processes: &Processes) -> Result<()> {
             expected: format!("{ours}, as in process 0"),
             found: theirs,
             hint: Some("give all processes the same configuration".into()),
+        });
+    }
+    if config.train.optimizer.kind == OptimizerKind::Muon {
+        return Err(Error::Config {
+            key: "train.optimizer.kind".into(),
+            expected: "another optimizer, since there are several processes".into(),
+            found: "`muon`".into(),
+            hint: Some("Muon needs whole matrices, of which each process updates a part; use `adamw`".into()),
         });
     }
     let (accumulate, n) = (config.train.micro_batches_per_update, processes.count());

@@ -3,9 +3,7 @@
 use attentive_base::error::Result;
 
 use super::{refuse_with, require};
-use crate::{
-    BestBy, Config, OptimizerConfig, OptimizerKind, ScheduleKind, Task, TrainConfig, TrainPrecision,
-};
+use crate::{BestBy, Config, OptimizerKind, ScheduleKind, Task, TrainConfig, TrainPrecision};
 
 /// Refuses values that contradict each other.
 pub(super) fn check(train: &TrainConfig) -> Result<()> {
@@ -14,7 +12,7 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
     require(kept >= averaged, "train.keep_last", expected, kept)?;
     precision(train)?;
     consistency(train)?;
-    optimizer(&train.optimizer)?;
+    optimizer(train)?;
     schedule(train)
 }
 
@@ -54,7 +52,13 @@ pub(super) fn twins(config: &Config) -> Result<()> {
     )
 }
 
-fn optimizer(optimizer: &OptimizerConfig) -> Result<()> {
+fn optimizer(train: &TrainConfig) -> Result<()> {
+    let optimizer = &train.optimizer;
+    if optimizer.kind == OptimizerKind::Muon && train.device.is_gpu() {
+        let expected = format!("another optimizer, since `train.device` is `{}`", train.device);
+        let hint = "Muon is computed on the CPU alone; `adamw` is the nearest to it";
+        return refuse_with("train.optimizer.kind", expected, "`muon`", Some(hint.into()));
+    }
     if optimizer.momentum > 0.0 && optimizer.kind != OptimizerKind::Sgd {
         let hint = "set `train.optimizer.beta1` instead, or use `train.optimizer.kind = \"sgd\"`";
         let expected = "0, since only SGD has momentum";

@@ -227,6 +227,11 @@ pub(crate) const RULES: &[KeyRule] = &[
         reason: "`train.optimizer.kind` is `sgd`, and SGD has no such value",
     },
     KeyRule {
+        name: "muon",
+        is_lacking: |config| config.train.optimizer.kind != OptimizerKind::Muon,
+        reason: "`train.optimizer.kind` is not `muon`",
+    },
+    KeyRule {
         name: "wsd",
         is_lacking: |config| config.train.schedule.kind != ScheduleKind::Wsd,
         reason: "`train.schedule.kind` is not `wsd`",

@@ -289,6 +289,12 @@ fn inconsistent_training_settings_are_refused() {
             "train.consistency",
             "0, since two passes without dropout (`model.dropout`) are equal, found 2.5",
         ),
+        (
+            "train = { device = 'gpu', optimizer = { kind = 'muon' } }",
+            "train.optimizer.kind",
+            "another optimizer, since `train.device` is `gpu`, found `muon`",
+        ),
+        ("train.optimizer.muon_momentum = 0.9", "train.optimizer.muon_momentum", "is not `muon`"),
         ("train.bpe_dropout = 1.0", "train.bpe_dropout", "up to, but not including, 1"),
         (
             "tokenizer.kind = 'unigram'\ntrain.bpe_dropout = 0.1",
@@ -308,6 +314,7 @@ fn inconsistent_training_settings_are_refused() {
         "train = { device = 'gpu', precision = 'auto' }",
         "train = { device = 'cpu', precision = 'bf16' }",
         "train.consistency = 2.5",
+        "train.optimizer = { kind = 'muon', muon_momentum = 0.9, weight_decay = 0.1, beta1 = 0.8 }",
         "train.bpe_dropout = 0.1",
         "tokenizer = { kind = 'unigram' }\ntrain.unigram_alpha = 0.5",
         "train.augmentation = { upper_case = 0.07, typos = 0.05 }",

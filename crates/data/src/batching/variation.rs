@@ -61,7 +61,8 @@ impl Variation {
             self.resample(&mut varied, src, tgt, &mut random);
         }
         let lengths = varied.lengths();
-        let fits = lengths.src.max(lengths.tgt) <= self.max_len && lengths.least_batch_tokens() <= batch_tokens;
+        let fits =
+            lengths.src.max(lengths.tgt) <= self.max_len && lengths.least_batch_tokens() <= batch_tokens;
         if fits { varied } else { example.clone() }
     }
 

@@ -27,6 +27,7 @@ use crate::dropout::DropoutCall;
 use crate::gemm::Activation;
 use crate::gemm::{Float, bf16};
 use crate::linear::LinearCall;
+use crate::muon::{self, MuonStep};
 use crate::optimizer::{AdamStep, SgdStep};
 
 /// `a` `[m, k]` · `b` `[k, n]`, both row-major.
@@ -238,6 +239,31 @@ pub fn sgd(param: f64, velocity: f64, grad: f64, step: SgdStep) -> [f64; 2] {
     let grad = grad * f64::from(step.grad_scale) + f64::from(step.l2) * param;
     let velocity = f64::from(step.momentum) * velocity + grad;
     [param - f64::from(step.learning_rate) * velocity, velocity]
+}
+
+/// [`crate::muon::muon_direction`]: the new average, and the direction.
+pub fn muon_direction(mean: &[f32], grad: &[f32], cols: usize, step: MuonStep) -> (Vec<f64>, Vec<f64>) {
+    let momentum = f64::from(step.momentum);
+    let mean: Vec<f64> = mean.iter().map(|&m| f64::from(m)).collect();
+    let grad: Vec<f64> = grad.iter().map(|&g| f64::from(g) * f64::from(step.grad_scale)).collect();
+    let mixed = |mean: &[f64]| -> Vec<f64> {
+        mean.iter().zip(&grad).map(|(m, g)| momentum * m + (1.0 - momentum) * g).collect()
+    };
+    let mean = mixed(&mean);
+    let mut x = mixed(&mean);
+    let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt() + muon::EPSILON;
+    x.iter_mut().for_each(|x| *x /= norm);
+    let rows = x.len() / cols;
+    let [a, b, c] = muon::COEFFICIENTS.map(f64::from);
+    for _ in 0..muon::ITERATIONS {
+        // A = XXᵀ, X ← aX + bAX + cA²X.
+        let gram = gemm(rows, rows, cols, &x, &transpose(rows, cols, &x));
+        let first = gemm(rows, cols, rows, &gram, &x);
+        let second = gemm(rows, cols, rows, &gram, &first);
+        let terms = x.iter().zip(first.iter().zip(&second));
+        x = terms.map(|(x, (first, second))| a * x + b * first + c * second).collect();
+    }
+    (mean, x)
 }
 
 #[cfg(test)]

@@ -56,4 +56,12 @@ impl ParameterDeclaration {
     pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
+
+    /// Returns true for the weight of a linear map between hidden layers, which is neither a table of
+    /// embeddings nor part of the head.
+    pub fn is_hidden_matrix(&self) -> bool {
+        let is_weight = matches!(self.init, ParameterInit::Weight | ParameterInit::ResidualWeight { .. });
+        let is_in_a_stack = ["encoder.", "decoder."].iter().any(|stack| self.name.starts_with(stack));
+        is_weight && is_in_a_stack && matches!(self.shape[..], [rows, cols] if rows.min(cols) > 1)
+    }
 }

@@ -219,12 +219,10 @@ impl Exchange {
             }
             return Vec::new();
         }
-        let own: Vec<&OptimizerSlot> = own.collect();
-        let n_slots = own.len() / self.parts().len();
-        let whole = |(index, slot): (usize, &'a OptimizerSlot)| {
+        let whole = |slot: &'a OptimizerSlot| {
             let mut values = vec![0.0; slot.shape.iter().product()];
             for process in 0..self.processes.count() {
-                let part = &mut values[self.part_of_slot(process, index, n_slots)];
+                let part = &mut values[self.part_of(process, slot)];
                 match process {
                     0 => part.copy_from_slice(&slot.values.values()),
                     _ => {
@@ -235,24 +233,23 @@ impl Exchange {
             }
             tensor(slot, values.into())
         };
-        own.into_iter().enumerate().map(whole).collect()
+        own.map(whole).collect()
     }
 
     /// Restores the result of [`Exchange::state`], which only the first process has.
     pub(super) fn restore(&self, optimizer: &mut Optimizer, state: &[Parameter]) {
         let doing = "the optimizer's state was restored";
-        let n_slots = state.len() / self.parts().len();
-        for (index, whole) in state.iter().enumerate() {
+        for (slot, whole) in optimizer.state().zip(state) {
             let parts = self.others().map(|process| {
-                let part = &whole.values[self.part_of_slot(process, index, n_slots)];
+                let part = &whole.values[self.part_of(process, slot)];
                 (process, bytemuck::cast_slice(part))
             });
             self.processes.exchange(doing, &parts.collect::<Vec<_>>(), &mut []);
         }
         for (index, slot) in optimizer.state_mut().enumerate() {
+            let part = self.part_of(self.processes.number(), slot);
             slot.values.edit(|values| {
                 if self.processes.is_first() {
-                    let part = self.part_of_slot(0, index, n_slots);
                     values.copy_from_slice(&state[index].values[part]);
                 } else {
                     let into = (0, bytemuck::cast_slice_mut(values));
@@ -262,9 +259,9 @@ impl Exchange {
         }
     }
 
-    /// The part of a state tensor that `process` has, with `n_slots` tensors for each parameter.
-    fn part_of_slot(&self, process: usize, index: usize, n_slots: usize) -> Range<usize> {
-        self.partition.of(process)[index / n_slots].clone()
+    /// The part of a state tensor that `process` has.
+    fn part_of(&self, process: usize, slot: &OptimizerSlot) -> Range<usize> {
+        self.partition.of(process)[slot.parameter].clone()
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {

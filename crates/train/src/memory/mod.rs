@@ -8,10 +8,10 @@ pub(super) use machine::{high_water_mark, limit, resident};
 
 use attentive_architecture::{Architecture, DecoderSpec, EncoderSpec};
 use attentive_base::error::{Error, Result};
-use attentive_config::Config;
+use attentive_config::{Config, OptimizerKind};
 use attentive_data::BatchSize;
 use attentive_device::{HardwareMemory, RowLosses};
-use attentive_model::nn::Blueprint;
+use attentive_model::nn::{Blueprint, ParameterDeclaration};
 use attentive_tape::Float;
 
 use super::frozen::Frozen;
@@ -122,7 +122,10 @@ impl MemoryEstimate {
             }
         };
         let computing = match subject.gpu {
-            None => packed(subject, batches) + logits(LOGIT_ROWS) * if twins { 1.5 } else { 1.0 },
+            None => {
+                let logits = logits(LOGIT_ROWS) * if twins { 1.5 } else { 1.0 };
+                packed(subject, batches) + logits + FLOAT * orthogonalized(subject)
+            }
             Some(_) => DRIVER,
         };
         // What reading the corpora has left is used for the model first.
@@ -277,6 +280,17 @@ fn packed(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     } else {
         4.0 * projection.max(input)
     }
+}
+
+/// The number of elements of the matrices with which Muon orthogonalizes the largest one.
+fn orthogonalized(subject: &Subject<'_>) -> f64 {
+    if subject.config.train.optimizer.kind != OptimizerKind::Muon {
+        return 0.0;
+    }
+    let parameters = Blueprint::new(subject.architecture).into_parameters();
+    let hidden = parameters.iter().filter(|parameter| parameter.is_hidden_matrix());
+    // The direction before and after an iteration, the products of its shorter side, and the gradient.
+    5.0 * hidden.map(ParameterDeclaration::size).max().unwrap_or(0) as f64
 }
 
 #[cfg(test)]
