@@ -2,11 +2,12 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "demo",
     "train",
     "clean",
     "prepare",
+    "synthesize",
     "translate",
     "generate",
     "tag",

@@ -57,6 +57,7 @@ mod cli_significance;
 mod cli_students;
 mod cli_sums;
 mod cli_symbols;
+mod cli_synthesize;
 mod cli_tokens;
 mod cli_trace;
 mod cli_training;

@@ -33,6 +33,14 @@ impl Order {
 }
 
 impl Utility {
+    /// Returns the score of `candidate` against `reference`, from 0 to 100.
+    pub fn against(self, candidate: &str, reference: &str) -> f64 {
+        match self {
+            Self::Chrf => Chrf::default().sentence(candidate, &[reference]).value,
+            Self::Bleu => Bleu::default().sentence(candidate, &[reference]).value,
+        }
+    }
+
     /// Returns the score of each of `candidates` against all of them, from 0 to 100. Instead of scoring each
     /// against each, it is scored against the average of their n-gram counts, with one comparison for each
     /// (Vamvas and Sennrich 2024).

@@ -26,6 +26,7 @@ mod rescore;
 mod score;
 #[cfg(feature = "server")]
 mod serve;
+mod synthesize;
 mod tag;
 mod trace;
 mod train;
@@ -44,6 +45,7 @@ pub(super) enum Command {
     Train(train::Args),
     Clean(clean::Args),
     Prepare(prepare::Args),
+    Synthesize(synthesize::Args),
     Translate(translate::Args),
     Generate(generate::Args),
     Tag(tag::Args),
@@ -84,7 +86,7 @@ impl Command {
         expect(unused_variables, reason = "only a server has threads of its own")
     )]
     pub(super) fn run(&self, threads: Option<NonZeroUsize>, processes: &Processes) -> Result<()> {
-        if !matches!(self, Self::Train(_) | Self::Translate(_) | Self::Evaluate(_)) {
+        if !matches!(self, Self::Train(_) | Self::Synthesize(_) | Self::Translate(_) | Self::Evaluate(_)) {
             processes.require_alone("this command")?;
         }
         match self {
@@ -92,6 +94,7 @@ impl Command {
             Self::Train(args) => train::run(args, processes),
             Self::Clean(args) => clean::run(args),
             Self::Prepare(args) => prepare::run(args),
+            Self::Synthesize(args) => synthesize::run(args, processes),
             Self::Translate(args) => translate::run(args, processes),
             Self::Generate(args) => generate::run(args),
             Self::Tag(args) => tag::run(args),

@@ -1,8 +1,9 @@
 //! Stored bytes: compressed or not, and their identity.
 
+use attentive_base::error::{Error, Result};
 use attentive_base::hexadecimal;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, mem};
 
 use flate2::bufread::MultiGzDecoder;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::reading::convertible_format::ConvertibleFormat;
+use crate::reading::lines::{Lines, MAX_LINE_BYTES};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -23,6 +25,23 @@ pub struct SourceFile {
     pub sha256: String,
     /// Size of the stored file in bytes.
     pub bytes: u64,
+}
+
+impl SourceFile {
+    /// Reads the file of lines at `path`, and returns its identity and the number of its lines.
+    ///
+    /// # Errors
+    /// The errors of [`Lines`], but for a line that is too long.
+    pub fn of_lines(path: &Path) -> Result<(Self, usize)> {
+        let mut lines = Lines::open(path, MAX_LINE_BYTES)?;
+        let n_lines = lines.count_all()?;
+        let unread = || Error::Io {
+            action: "read",
+            path: path.to_path_buf(),
+            source: io::Error::other("it ended before it was read"),
+        };
+        Ok((lines.finish().ok_or_else(unread)?, n_lines))
+    }
 }
 
 /// A reader that hashes all that is read through it.

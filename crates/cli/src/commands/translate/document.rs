@@ -35,7 +35,7 @@ pub(super) fn format(args: &Args) -> Result<Option<FileFormat>> {
 /// Refuses options that only lines have.
 fn check(args: &Args) -> Result<()> {
     let given = [
-        ("--n-best", args.n_best.get() > 1),
+        ("--n-best", args.translator.n_best.get() > 1),
         ("--json", args.json),
         ("--scores", args.scores),
         ("--token-scores", args.token_scores),
@@ -57,7 +57,7 @@ pub(super) fn translate(args: &Args, format: FileFormat, processes: &Processes) 
     let dir = args.lines.model.dir()?;
     let (pipeline, options) = load(args, &dir, processes)?;
     let glossary = args.glossary()?;
-    let others = args.ensemble.models().iter().chain(&args.glossary).chain([&dir]);
+    let others = args.translator.others().iter().chain(&args.glossary).chain([&dir]);
     let (source, mut out) = args.lines.open_whole(others)?;
     let how = pipeline.segmentation(Split::Sentences);
     let document = Document::file(&source, format, how, |text| pipeline.fits(text))?;

@@ -4,37 +4,26 @@ mod constraints;
 mod document;
 mod format;
 mod lines;
-mod mbr;
 mod profile;
-mod sampling;
 mod shared;
 
 use std::mem;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
-use attentive_config::Task;
 use attentive_document::{Segmentation, Split};
 use attentive_model::profile::profiled;
 use attentive_pipeline::{Glossary, Pipeline, TranslateOptions};
 use attentive_processes::Processes;
-use attentive_train::device::of_process;
 
-use crate::device::DecodingDeviceArgs;
-use crate::ensemble::EnsembleArgs;
 use crate::fingerprint::fingerprint;
-use crate::languages::LanguageArgs;
 use crate::lines::LinesArgs;
 use crate::output::OutputWriter;
-use crate::precision::CacheArgs;
-use crate::search::SearchArgs;
+use crate::translator::TranslatorArgs;
 use crate::working::Working;
 use constraints::LineConstraints;
 use format::{Style, TranslationWriter};
 use lines::TranslationSettings;
-use mbr::MbrArgs;
-use sampling::SamplingArgs;
 use shared::SharedStreams;
 
 const EXAMPLES: &str = "\
@@ -118,9 +107,8 @@ same vocabularies, and may differ in everything else.";
 pub(crate) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    /// Number of translations of each line; at most the beam width.
-    #[arg(long, value_name = "N", default_value = "1")]
-    n_best: NonZeroUsize,
+    #[command(flatten)]
+    translator: TranslatorArgs,
     /// Write one JSON object per line of the input, with everything that is known about its translations.
     #[arg(long)]
     json: bool,
@@ -143,24 +131,16 @@ pub(crate) struct Args {
     /// of translating them. Files are always translated so.
     #[arg(long, conflicts_with_all = ["prefix", "constraints", "alignments"])]
     keep_placeables: bool,
-    #[command(flatten)]
-    ensemble: EnsembleArgs,
-    #[command(flatten)]
-    cache: CacheArgs,
-    #[command(flatten)]
-    device: DecodingDeviceArgs,
-    #[command(flatten)]
-    languages: LanguageArgs,
     /// Begin the translation of each line with the text on the same line of this file.
     #[arg(long, value_name = "FILE")]
     prefix: Option<PathBuf>,
     /// Make the translation of each line contain the phrases on the same line of this file, separated by
     /// tabs.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sample", "mbr"])]
     constraints: Option<PathBuf>,
     /// Translate the terms of this file as it says: on each line a term, a tab and its translation; or a
     /// comma, in a file whose name ends in `.csv`. A term alone stays as it is.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "constraints"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "constraints", "mbr"])]
     glossary: Option<PathBuf>,
     /// Add the tokens of each translation and their log-probabilities.
     #[arg(long)]
@@ -172,29 +152,12 @@ pub(crate) struct Args {
     /// completely, such as one with characters that the model does not know.
     #[arg(long)]
     strict: bool,
-    /// Search among all tokens, even if the model has a shortlist.
-    #[arg(long)]
-    no_shortlist: bool,
     /// Show the speed, and where the time went, on standard error.
     #[arg(long)]
     profile: bool,
-    #[command(flatten)]
-    search: SearchArgs,
-    #[command(flatten)]
-    sampling: SamplingArgs,
-    #[command(flatten)]
-    mbr: MbrArgs,
 }
 
 impl Args {
-    fn options(&self, pipeline: &Pipeline) -> Result<TranslateOptions> {
-        let (config, sampling) = (pipeline.config(), self.sampling.sampling()?);
-        let one = self.search.options(config, 1, sampling)?;
-        let mbr = self.mbr.of(self.n_best.get(), &one)?;
-        let n = mbr.map_or(self.n_best.get(), |(candidates, _)| candidates);
-        Ok(TranslateOptions { mbr: mbr.map(|(_, mbr)| mbr), ..self.search.options(config, n, sampling)? })
-    }
-
     fn glossary(&self) -> Result<Option<Glossary>> {
         self.glossary.as_deref().map(Glossary::read).transpose()
     }
@@ -202,7 +165,7 @@ impl Args {
     fn style(&self) -> Style {
         if self.json {
             Style::Json
-        } else if self.scores || self.n_best.get() > 1 && !self.no_scores {
+        } else if self.scores || self.translator.n_best.get() > 1 && !self.no_scores {
             Style::LineScoreText
         } else {
             Style::Text
@@ -239,7 +202,7 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
     let glossary = processes.agree(doing, args.glossary())?;
     processes.require_same("the model", &fingerprint(&dir))?;
     let others = args.prefix.iter().chain(&args.constraints).chain(&args.glossary);
-    let others = others.chain(args.ensemble.models()).chain([&dir]);
+    let others = others.chain(args.translator.others()).chain([&dir]);
     let opened = processes.is_first().then(|| args.lines.open_beside(others));
     let (input, out) = processes.agree(doing, opened.transpose())?.unzip();
     let mut shared = SharedStreams { processes, input, out };
@@ -265,16 +228,8 @@ fn translate(args: &Args, processes: &Processes) -> Result<Pipeline> {
 
 /// Loads the model, and reads its translation options.
 fn load(args: &Args, dir: &Path, processes: &Processes) -> Result<(Pipeline, TranslateOptions)> {
-    let device = of_process(args.device.device, processes)?;
-    let pipeline = args.ensemble.load(dir, device)?;
-    // Here, so that another model is refused without any input, too.
-    pipeline.require(Task::Translate)?;
-    let pipeline = args.cache.applied(pipeline)?;
-    let mut pipeline = pipeline.with_languages(&args.languages.languages())?;
-    if args.no_shortlist {
-        pipeline = pipeline.with_shortlist(None);
-    }
-    let mut options = args.options(&pipeline)?;
+    let pipeline = args.translator.load(dir, processes)?;
+    let mut options = args.translator.options(&pipeline)?;
     if matches!(args.style(), Style::Text) {
         options.search = options.search.unscored();
     }

@@ -12,9 +12,9 @@ const SAMPLES: usize = 32;
 /// Options of decoding by minimum Bayes risk.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Minimum Bayes risk")]
-pub(super) struct MbrArgs {
+pub(crate) struct MbrArgs {
     /// Of many translations of each sentence, write the one that agrees best with all of them by this metric.
-    #[arg(long, value_name = "METRIC", conflicts_with_all = ["glossary", "constraints"])]
+    #[arg(long, value_name = "METRIC")]
     mbr: Option<Utility>,
     /// Number of translations among which `--mbr` chooses [default: the beam width; 32 samples].
     #[arg(long, value_name = "N", requires = "mbr")]
@@ -27,7 +27,7 @@ impl MbrArgs {
     ///
     /// # Errors
     /// [`Error::Usage`] for fewer than two candidates, and for fewer than are to be written.
-    pub(super) fn of(&self, n_best: usize, options: &TranslateOptions) -> Result<Option<(usize, Mbr)>> {
+    pub(crate) fn of(&self, n_best: usize, options: &TranslateOptions) -> Result<Option<(usize, Mbr)>> {
         let Some(utility) = self.mbr else {
             return Ok(None);
         };

@@ -6,10 +6,10 @@ use attentive_decode::SamplingChanges;
 /// Options of random translations.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Sampling")]
-pub(super) struct SamplingArgs {
+pub(crate) struct SamplingArgs {
     /// Draw translations at random instead of searching for the most likely one; `--n-best` draws several,
     /// independently. A sample depends on the seed and on the number of its line.
-    #[arg(long, conflicts_with_all = ["beam_width", "early_stopping", "constraints"])]
+    #[arg(long, conflicts_with_all = ["beam_width", "early_stopping"])]
     sample: bool,
     #[command(flatten)]
     changes: SamplingChanges,
@@ -20,7 +20,7 @@ impl SamplingArgs {
     ///
     /// # Errors
     /// [`Error::Usage`] for options of sampling without `--sample`.
-    pub(super) fn sampling(&self) -> Result<Option<SamplingChanges>> {
+    pub(crate) fn sampling(&self) -> Result<Option<SamplingChanges>> {
         if !self.sample && self.changes != SamplingChanges::default() {
             return Err(Error::usage(
                 "`--temperature`, `--top-k`, `--top-p`, `--epsilon` and `--seed` have no effect on a search",

@@ -1,0 +1,240 @@
+//! Translations of monolingual text, or of one side of a corpus, as a corpus to train on.
+//!
+//! A text is translated in parts of [`LINES`] lines. Each part is a file that is complete or absent, so that
+//! a process that was killed loses no more than the part that it worked on. Which process translates a part
+//! makes no difference: a translation depends on the model, the options and the line alone.
+
+mod manifest;
+mod part;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::atomic;
+use attentive_data::{Line, Lines, MAX_LINE_BYTES, SourceFile};
+use attentive_metrics::Utility;
+use attentive_pipeline::{Pipeline, TranslateOptions};
+use attentive_processes::Processes;
+use serde::{Deserialize, Serialize};
+
+use self::manifest::Manifest;
+use self::part::Part;
+
+/// The number of lines of a part.
+const LINES: usize = 1024;
+
+/// The files of a synthesis.
+#[derive(Clone, Copy, Debug)]
+pub struct SynthesisFiles<'a> {
+    /// The text, a sentence a line.
+    pub text: &'a Path,
+    /// Translations by people, a line for each line of the text, for [`SynthesisChoice::ClosestTo`].
+    pub references: Option<&'a Path>,
+    /// The corpus to write: tab-separated source, target and score.
+    pub output: &'a Path,
+}
+
+/// Which of the translations of a sentence become pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SynthesisChoice {
+    /// All that the options ask for: one, the n best, samples, or those of minimum Bayes risk.
+    All,
+    /// The one that is closest to the reference by this metric (Kim and Rush 2016, section 3.3).
+    ClosestTo(Utility),
+}
+
+/// How pairs are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SynthesisOptions {
+    /// How the text is translated.
+    pub translate: TranslateOptions,
+    /// Which translations become pairs.
+    pub choice: SynthesisChoice,
+    /// Whether the translations are the sources of the pairs (back-translation: Sennrich et al. 2016).
+    pub backward: bool,
+}
+
+/// What became of the lines of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SynthesisCounts {
+    /// The lines.
+    pub lines: usize,
+    /// The pairs that were written.
+    pub pairs: usize,
+    /// The lines that are blank, or too long to be read.
+    pub blank: usize,
+    /// The translations that are empty.
+    pub empty: usize,
+    /// The translations that were cut off at the length limit.
+    pub cut_off: usize,
+}
+
+/// The translation of a text, which is resumed where an earlier one ended.
+#[derive(Debug)]
+pub struct Synthesis<'a> {
+    files: SynthesisFiles<'a>,
+    options: SynthesisOptions,
+    /// The folder of the parts.
+    parts: PathBuf,
+    n_lines: usize,
+}
+
+impl<'a> Synthesis<'a> {
+    /// Opens the folder of the parts beside the output, `OUTPUT.parts`. `model` identifies the model, and
+    /// `program` the program.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the output exists, or if the parts were made from something else;
+    /// [`Error::Unaligned`] for another number of references than lines; [`Error::Io`] if a file cannot be
+    /// read or written.
+    pub fn open(
+        files: SynthesisFiles<'a>,
+        options: SynthesisOptions,
+        model: &str,
+        processes: &Processes,
+    ) -> Result<Self> {
+        let doing = "the text was opened";
+        let parts = Self::parts_of(files.output);
+        let opened = processes.is_first().then(|| prepare(files, options, model, &parts)).transpose();
+        let n_lines = processes.agree(doing, opened)?.unwrap_or(0);
+        let n_lines = processes.value_of_first(doing, || Ok(n_lines))?;
+        Ok(Self { files, options, parts, n_lines })
+    }
+
+    /// The folder in which the corpus `output` grows.
+    pub fn parts_of(output: &Path) -> PathBuf {
+        let mut name = output.file_name().unwrap_or_default().to_owned();
+        name.push(".parts");
+        output.with_file_name(name)
+    }
+
+    /// The number of lines of the text.
+    pub fn n_lines(&self) -> usize {
+        self.n_lines
+    }
+
+    /// Translates what is not translated yet, and writes the corpus. Calls `done` with the number of lines
+    /// that this process has behind it.
+    ///
+    /// # Errors
+    /// The errors of translating; [`Error::Io`] if a file cannot be read or written; [`Error::Data`] if a
+    /// part is damaged.
+    pub fn run(
+        &self,
+        pipeline: &Pipeline,
+        processes: &Processes,
+        mut done: impl FnMut(usize),
+    ) -> Result<SynthesisCounts> {
+        let made = self.make_parts(pipeline, processes, &mut done);
+        processes.agree("the text was translated", made)?;
+        let counts = processes.is_first().then(|| self.join()).transpose();
+        let counts = processes.agree("the corpus was written", counts)?;
+        processes.value_of_first("the corpus was written", || Ok(counts.unwrap_or_default()))
+    }
+
+    /// Makes the parts of this process that are missing.
+    fn make_parts(
+        &self,
+        pipeline: &Pipeline,
+        processes: &Processes,
+        done: &mut impl FnMut(usize),
+    ) -> Result<()> {
+        let mut text = Lines::open(self.files.text, MAX_LINE_BYTES)?;
+        let references = self.files.references.map(|path| Lines::open(path, MAX_LINE_BYTES));
+        let mut references = references.transpose()?;
+        for number in 0..self.n_lines.div_ceil(LINES) {
+            let sources = next(&mut text)?;
+            let references = references.as_mut().map(next).transpose()?;
+            let path = self.part(number);
+            let is_own = number % processes.count() == processes.number();
+            if is_own && !path.try_exists().map_err(Error::io("read", &path))? {
+                let part =
+                    Part::make(pipeline, number * LINES + 1, &sources, references.as_deref(), self.options)?;
+                let json = serde_json::to_vec(&part).expect("text and numbers");
+                atomic::write_file(&path, &json)?;
+            }
+            done(number * LINES + sources.len());
+        }
+        Ok(())
+    }
+
+    /// Joins the parts to the corpus, and removes them.
+    fn join(&self) -> Result<SynthesisCounts> {
+        let paths: Vec<PathBuf> = (0..self.n_lines.div_ceil(LINES)).map(|number| self.part(number)).collect();
+        let mut counts = SynthesisCounts::default();
+        for path in &paths {
+            counts += Part::read(path)?.counts;
+        }
+        atomic::write_with(self.files.output, &|path| {
+            let mut out = BufWriter::new(fs::File::create(path)?);
+            for path in &paths {
+                let part = Part::read(path).map_err(io::Error::other)?;
+                part.rows.iter().try_for_each(|row| writeln!(out, "{row}"))?;
+            }
+            out.flush()
+        })?;
+        fs::remove_dir_all(&self.parts).map_err(Error::io("remove", &self.parts))?;
+        Ok(counts)
+    }
+
+    fn part(&self, number: usize) -> PathBuf {
+        self.parts.join(format!("{number:06}.json"))
+    }
+}
+
+impl AddAssign for SynthesisCounts {
+    fn add_assign(&mut self, other: Self) {
+        let Self { lines, pairs, blank, empty, cut_off } = other;
+        self.lines += lines;
+        self.pairs += pairs;
+        self.blank += blank;
+        self.empty += empty;
+        self.cut_off += cut_off;
+    }
+}
+
+/// The next lines, at most [`LINES`]; `None` for those that are too long.
+fn next(lines: &mut Lines<impl io::Read>) -> Result<Vec<Option<String>>> {
+    let mut read = Vec::with_capacity(LINES);
+    while read.len() < LINES
+        && let Some(line) = lines.next_line()?
+    {
+        read.push(match line {
+            Line::Text(text) => Some(text.to_owned()),
+            Line::TooLong => None,
+        });
+    }
+    Ok(read)
+}
+
+/// Creates or checks the folder of the parts, and returns the number of lines.
+fn prepare(files: SynthesisFiles<'_>, options: SynthesisOptions, model: &str, parts: &Path) -> Result<usize> {
+    if files.output.exists() {
+        return Err(Error::usage(
+            format!("`{}` already exists", files.output.display()),
+            "delete it, or write to another file",
+        ));
+    }
+    let (text, n_lines) = SourceFile::of_lines(files.text)?;
+    let references = files.references.map(SourceFile::of_lines).transpose()?;
+    if let (Some((_, found)), Some(path)) = (&references, files.references)
+        && *found != n_lines
+    {
+        return Err(Error::Unaligned {
+            first: files.text.to_path_buf(),
+            first_lines: n_lines,
+            second: path.to_path_buf(),
+            second_lines: *found,
+        });
+    }
+    let references = references.map(|(file, _)| file);
+    Manifest::new(model, &options, text, references).check_or_write(parts)?;
+    atomic::remove_unfinished(parts)?;
+    Ok(n_lines)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! A part of a synthetic corpus.
+
+use std::path::Path;
+
+use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
+use attentive_pipeline::{Candidate, Pipeline};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{SynthesisChoice, SynthesisCounts, SynthesisOptions};
+
+/// More than any part takes: many translations of [`super::LINES`] lines.
+const MAX_BYTES: u64 = 1 << 34;
+
+/// A part of a synthetic corpus.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) counts: SynthesisCounts,
+    /// Tab-separated source, target and score.
+    pub(super) rows: Vec<String>,
+}
+
+impl Part {
+    /// Translates `sources`, the first of which is line `first_line`.
+    pub(super) fn make(
+        pipeline: &Pipeline,
+        first_line: usize,
+        sources: &[Option<String>],
+        references: Option<&[Option<String>]>,
+        options: SynthesisOptions,
+    ) -> Result<Self> {
+        let lines: Vec<&str> = sources.iter().map(|line| line.as_deref().unwrap_or_default()).collect();
+        let found = pipeline.translate_lines_from(first_line, &lines, &options.translate)?;
+        let translated = |(number, (line, found)): (usize, (&&str, _))| {
+            let reference = references.map(|lines| lines[number].as_deref().unwrap_or_default());
+            let attentive_pipeline::Translation { hypotheses, .. } = found;
+            Self::of_line(line, hypotheses, reference, options)
+        };
+        let parts: Vec<Self> = lines.par_iter().zip(found).enumerate().map(translated).collect();
+        let mut all = Self::default();
+        for part in parts {
+            all.counts += part.counts;
+            all.rows.extend(part.rows);
+        }
+        Ok(all)
+    }
+
+    /// The pairs of a line and its translations.
+    pub(super) fn of_line(
+        line: &str,
+        mut found: Vec<Candidate>,
+        reference: Option<&str>,
+        options: SynthesisOptions,
+    ) -> Self {
+        let mut part = Self { counts: SynthesisCounts { lines: 1, ..Default::default() }, rows: Vec::new() };
+        if line.trim().is_empty() {
+            part.counts.blank = 1;
+            return part;
+        }
+        let n = found.len();
+        found.retain(|one| !one.is_cut_off());
+        part.counts.cut_off = n - found.len();
+        let n = found.len();
+        found.retain(|one| !one.text.trim().is_empty());
+        part.counts.empty = n - found.len();
+        if let (SynthesisChoice::ClosestTo(utility), Some(reference)) = (options.choice, reference) {
+            let closeness = |one: &Candidate| utility.against(&one.text, reference);
+            // Of equals, the first, which is the likeliest.
+            let best =
+                (0..found.len()).rev().max_by(|&a, &b| closeness(&found[a]).total_cmp(&closeness(&found[b])));
+            found = best.map(|best| vec![found.swap_remove(best)]).unwrap_or_default();
+        }
+        part.counts.pairs = found.len();
+        part.rows = found.iter().map(|one| row(line, one, options.backward)).collect();
+        part
+    }
+
+    /// Reads a part that was made before.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be read; [`Error::Data`] if it is damaged.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let json = regular_file::read(path, MAX_BYTES)?;
+        serde_json::from_slice(&json).map_err(|error| Error::Data {
+            problem: format!("`{}` is damaged: {error}", path.display()),
+            hint: Some("delete it, and repeat the command: it is then made again".into()),
+        })
+    }
+}
+
+/// A pair and its score as columns.
+fn row(line: &str, found: &Candidate, backward: bool) -> String {
+    let [line, text] = [line, &found.text].map(|text| text.trim().replace(['\t', '\r', '\n'], " "));
+    let [src, tgt] = if backward { [text, line] } else { [line, text] };
+    format!("{src}\t{tgt}\t{:.4}", found.score)
+}

@@ -1,0 +1,140 @@
+//! `attentive synthesize`: corpora of translations, also after `kill -9`.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::cli_damage::start;
+use crate::cli_model::trained;
+use crate::run::Folder;
+
+/// A folder with a model and a text of some parts.
+fn prepared() -> Folder {
+    let folder = trained();
+    let line = |n: usize| match n {
+        3 => "\n".to_owned(),
+        n => format!("{} {} {}\n", n % 10, n / 10 % 10, n / 100 % 10),
+    };
+    folder.write("text", (0..2500).map(line).collect::<String>());
+    folder
+}
+
+fn corpus(folder: &Folder, arguments: &str) -> Vec<Vec<String>> {
+    let outcome = folder.run(&format!("synthesize runs/c text --output pairs.tsv {arguments}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("of 2,500 lines"), "{outcome:?}");
+    let text = fs::read_to_string(folder.path("pairs.tsv")).unwrap();
+    fs::remove_file(folder.path("pairs.tsv")).unwrap();
+    assert!(!folder.path("pairs.tsv.parts").exists());
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn pairs_are_lines_and_their_translations() {
+    let folder = prepared();
+    let text = fs::read_to_string(folder.path("text")).unwrap();
+    let translated = folder.run("translate runs/c text --scores");
+    let expected: Vec<(String, String)> = translated
+        .stdout
+        .lines()
+        .map(|line| {
+            let [_, score, text] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            (text.to_owned(), score.to_owned())
+        })
+        .collect();
+    let sources: Vec<&str> = text.lines().collect();
+    let mut found = corpus(&folder, "").into_iter();
+    let mut backward = corpus(&folder, "--backward").into_iter();
+    let mut n_left = 0;
+    for (src, (tgt, score)) in sources.iter().zip(&expected) {
+        // Untrained, the model goes on to the limit, or writes nothing.
+        if src.is_empty() || tgt.is_empty() {
+            n_left += 1;
+            continue;
+        }
+        let Some(pair) = found.next() else { break };
+        if pair[0] != **src {
+            n_left += 1;
+            continue;
+        }
+        assert_eq!(pair, [(*src).to_owned(), tgt.clone(), score.clone()]);
+        assert_eq!(backward.next().unwrap(), [tgt.clone(), (*src).to_owned(), score.clone()]);
+    }
+    assert!(n_left < 2400, "{n_left} lines without a pair");
+}
+
+#[test]
+fn a_killed_synthesis_continues_to_the_same_corpus() {
+    let folder = prepared();
+    let command = "synthesize runs/c text --sample --seed 5 --n-best 2 --output";
+    assert_eq!(folder.run(&format!("{command} whole.tsv")).code, Some(0));
+    let mut child = start(&folder, &format!("{command} parts.tsv"));
+    let first = folder.path("parts.tsv.parts/000000.json");
+    let begun = Instant::now();
+    while !first.exists() && !folder.path("parts.tsv").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no part in two minutes");
+        sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !folder.path("parts.tsv").exists() {
+        let made = fs::metadata(&first).unwrap().modified().unwrap();
+        // Other options, another text and another model are refused.
+        folder.fails(&format!("{command} parts.tsv --temperature 0.5"), 2, &["corpus of other options"]);
+        folder.fails(
+            "synthesize runs/c src --sample --seed 5 --n-best 2 --output parts.tsv",
+            2,
+            &["corpus of another text", "delete this folder"],
+        );
+        assert_eq!(fs::metadata(&first).unwrap().modified().unwrap(), made);
+        assert_eq!(folder.run(&format!("{command} parts.tsv")).code, Some(0));
+    }
+    let read = |name: &str| fs::read(folder.path(name)).unwrap();
+    assert!(read("parts.tsv") == read("whole.tsv"));
+    folder.fails(&format!("{command} whole.tsv"), 2, &["`whole.tsv` already exists"]);
+}
+
+#[test]
+fn the_translation_that_is_closest_to_the_reference_is_chosen() {
+    let folder = prepared();
+    let all = corpus(&folder, "--sample --n-best 8 --temperature 2");
+    let text = fs::read_to_string(folder.path("text")).unwrap();
+    folder.write("references", &text);
+    let closest =
+        corpus(&folder, "--sample --n-best 8 --temperature 2 --closest chrf --references references");
+    assert!(closest.len() < all.len() && closest.len() > 1000, "{} of {}", closest.len(), all.len());
+    let equal = |pairs: &[Vec<String>]| pairs.iter().filter(|pair| pair[0] == pair[1]).count();
+    // What equals its reference is chosen.
+    let sources: std::collections::BTreeSet<&String> =
+        all.iter().filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
+    let lines = text.lines().filter(|line| sources.contains(&(*line).to_owned())).count();
+    assert!(equal(&closest) <= lines);
+    for arguments in ["--closest chrf", "--references text", "--closest chrf --references text"] {
+        let outcome = folder.run(&format!("synthesize runs/c text --output x.tsv {arguments}"));
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    }
+    folder.fails(
+        "synthesize runs/c text --n-best 2 --closest chrf --references src --output x.tsv",
+        1,
+        &["`text` has 2,500 lines, `src` has 5"],
+    );
+}
+
+#[test]
+fn back_translations_are_trained_on_with_a_tag() {
+    let folder = prepared();
+    let outcome = folder.run("synthesize runs/c text --backward --sample --temperature 2 --output back.tsv");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let pairs = fs::read_to_string(folder.path("back.tsv")).unwrap();
+    assert!(pairs.lines().count() > 100);
+    let config = crate::cli_model::CONFIG
+        .replace(
+            "train = { builtin = 'reverse', pairs = 200 }",
+            "train = [{ builtin = 'reverse', pairs = 200, weight = 2.0 }, { tsv = 'back.tsv', columns = [1, 2], \
+             tag = '<bt>' }]",
+        )
+        .replace("kind = 'word'", "kind = 'word'\nsymbols = ['<bt>']");
+    folder.write("bt.toml", config.replace("vocab_size = 14", "vocab_size = 16"));
+    let outcome = folder.run("train bt.toml --output bt");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+}
