@@ -2,12 +2,13 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "demo",
     "train",
     "clean",
     "prepare",
     "synthesize",
+    "distill",
     "translate",
     "generate",
     "tag",

@@ -18,6 +18,7 @@ mod cli_decode;
 mod cli_decode_refused;
 mod cli_defaults;
 mod cli_demo;
+mod cli_distill;
 mod cli_errors;
 mod cli_explain;
 mod cli_families;

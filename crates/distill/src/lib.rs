@@ -1,5 +1,12 @@
 //! Synthetic parallel text, and small students of large models.
 
+mod distillation;
+mod firefox;
 mod synthesis;
 
+pub use distillation::{
+    Distillation, DistillationObservers, DistillationPlan, FilterPlan, FirefoxPlan, ParallelText,
+    StageObserver, StageState, StudentPlan, TeacherChoice, TeacherPlan, TextPlan,
+};
+pub use firefox::FirefoxExport;
 pub use synthesis::{Synthesis, SynthesisChoice, SynthesisCounts, SynthesisFiles, SynthesisOptions};

@@ -1,17 +1,11 @@
 //! `attentive export`: writes a model for another tool.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
-use attentive_evaluate::quantize::learn_shortlist;
-use attentive_evaluate::static_int8::{self, Int8Cost};
-use attentive_interop::{
-    ExportFormat, ExportOptions, FirefoxParts, export, refuse_existing, rounded_weights,
-};
-use attentive_model::shortlist::{Shortlist, ShortlistLimits};
-use attentive_pipeline::Pipeline;
+use attentive_distill::FirefoxExport;
+use attentive_evaluate::static_int8::Int8Cost;
+use attentive_interop::{ExportFormat, ExportOptions, Exported, export, refuse_existing};
 
 use crate::input;
 use crate::message;
@@ -107,33 +101,14 @@ fn to_firefox(
     dir: &Path,
     text: &[String],
     references: &[Vec<String>],
-) -> Result<(attentive_interop::Exported, Int8Cost)> {
+) -> Result<(Exported, Int8Cost)> {
     let languages = languages(args.languages.as_deref())?;
-    let loaded = checkpoint::load(dir)?;
-    ExportFormat::Firefox.kind_of(&loaded.config, &loaded.tokenizers)?;
-    if text.is_empty() {
-        return Err(Error::usage(
-            "the scales of 8-bit products are measured on sentences, and there are none",
-            "give a file of a few hundred source sentences with `--calibrate`",
-        ));
-    }
-    let weights = match &loaded.weights {
-        LoadedWeights::Dense(weights) => rounded_weights(&loaded, weights),
-        LoadedWeights::Packed(_) => {
-            return Err(Error::usage(
-                "a quantized model cannot be exported",
-                "export the model that it was made from",
-            ));
-        }
+    let parallel = match args.shortlist.as_deref() {
+        Some([src, tgt]) => Some(input::read_aligned(src, std::slice::from_ref(tgt))?),
+        _ => None,
     };
-    let pipeline = Pipeline::load(dir)?;
-    let shortlist = shortlist(args, &loaded, &pipeline)?;
-    let pipeline = pipeline.with_shortlist(Some(Arc::new(shortlist.clone())));
-    let input_factors = static_int8::input_factors(&pipeline, text)?;
-    let cost = static_int8::cost(&pipeline, weights, &input_factors, text, references)?;
-    let parts = FirefoxParts { languages, input_factors: &input_factors, shortlist: &shortlist };
-    let options = ExportOptions { text, firefox: Some(parts) };
-    Ok((export(dir, ExportFormat::Firefox, options, &args.output)?, cost))
+    let shortlist = parallel.as_ref().and_then(|(src, tgt)| Some([&**src, &**tgt.first()?]));
+    FirefoxExport { languages, text, references, shortlist }.write(dir, &args.output)
 }
 
 /// Reads two codes such as `en-de`.
@@ -149,23 +124,6 @@ fn languages(codes: Option<&str>) -> Result<[&str; 2]> {
                     .to_owned(),
             },
             "give two codes, such as `--languages en-de`",
-        )),
-    }
-}
-
-/// The shortlist that the options or the model name.
-fn shortlist(args: &Args, loaded: &LoadedModel, pipeline: &Pipeline) -> Result<Shortlist> {
-    match (args.shortlist.as_deref(), &loaded.shortlist) {
-        (Some([src, tgt]), _) => {
-            let (src, mut tgt) = input::read_aligned(src, std::slice::from_ref(tgt))?;
-            // The first tokens of the vocabulary are candidates there anyway.
-            let limits = ShortlistLimits { frequent: 0, ..ShortlistLimits::default() };
-            learn_shortlist(pipeline, [&src, &tgt.swap_remove(0)], limits)
-        }
-        (_, Some(own)) => Ok(Shortlist::clone(own)),
-        (_, None) => Err(Error::usage(
-            "a model for Firefox has a shortlist, and this model has none",
-            "learn one from the training data: `--shortlist train.SRC train.TGT`",
         )),
     }
 }

@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod demo;
 mod devices;
+mod distill;
 mod embed;
 mod evaluate;
 mod explain;
@@ -46,6 +47,7 @@ pub(super) enum Command {
     Clean(clean::Args),
     Prepare(prepare::Args),
     Synthesize(synthesize::Args),
+    Distill(distill::Args),
     Translate(translate::Args),
     Generate(generate::Args),
     Tag(tag::Args),
@@ -95,6 +97,7 @@ impl Command {
             Self::Clean(args) => clean::run(args),
             Self::Prepare(args) => prepare::run(args),
             Self::Synthesize(args) => synthesize::run(args, processes),
+            Self::Distill(args) => distill::run(args),
             Self::Translate(args) => translate::run(args, processes),
             Self::Generate(args) => generate::run(args),
             Self::Tag(args) => tag::run(args),

@@ -13,6 +13,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::atomic;
 use attentive_data::{Line, Lines, MAX_LINE_BYTES, SourceFile};
 use attentive_metrics::Utility;
@@ -156,6 +157,13 @@ impl<'a> Synthesis<'a> {
                 let json = serde_json::to_vec(&part).expect("text and numbers");
                 atomic::write_file(&path, &json)?;
             }
+            Interrupt::check().map_err(|error| match error {
+                Error::Interrupted { signal, .. } => {
+                    let saved = format!("what is translated is in `{}`", self.parts.display());
+                    Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
+                }
+                error => error,
+            })?;
             done(number * LINES + sources.len());
         }
         Ok(())

@@ -1,0 +1,242 @@
+//! What a distillation consists of, as its file says.
+
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
+use attentive_data::cleaning::CleaningRule;
+use attentive_decode::{SamplingChanges, SearchChanges};
+use attentive_metrics::Utility;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A file of sentences and the file of their translations, line by line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParallelText {
+    pub src: PathBuf,
+    pub tgt: PathBuf,
+}
+
+/// The file of a distillation. Relative paths start at the working directory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DistillationPlan {
+    /// The model that is imitated.
+    pub teacher: TeacherPlan,
+    /// The text that it translates.
+    pub text: TextPlan,
+    /// Which pairs the student does not see.
+    #[serde(default)]
+    pub filter: FilterPlan,
+    /// The model that imitates.
+    pub student: StudentPlan,
+    /// A test set for the report. Look at it once, at the end; choose by other sentences.
+    pub test: ParallelText,
+    /// For what the student is exported.
+    #[serde(default)]
+    pub firefox: Option<FirefoxPlan>,
+    /// The licences of models and texts, which are written down with the student.
+    #[serde(default)]
+    pub licences: Vec<String>,
+}
+
+/// `[teacher]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeacherPlan {
+    /// Model directories; several are an ensemble.
+    #[serde(default)]
+    pub models: Vec<PathBuf>,
+    /// In place of models: files with tab-separated source, translation and, if known, score.
+    #[serde(default)]
+    pub translations: Vec<PathBuf>,
+    /// How many translations of each sentence are made, among which `choice` chooses.
+    #[serde(default = "eight")]
+    pub candidates: usize,
+    /// Which of them the student learns from.
+    #[serde(default)]
+    pub choice: TeacherChoice,
+    /// What closeness and agreement mean.
+    #[serde(default = "chrf", serialize_with = "utility_name", deserialize_with = "utility")]
+    pub metric: Utility,
+    /// Changes of the search of the model's configuration.
+    #[serde(default)]
+    pub search: SearchChanges,
+    /// Draws the candidates at random, if it is there.
+    #[serde(default)]
+    pub sampling: Option<SamplingChanges>,
+}
+
+/// Which translations of a sentence a student learns from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TeacherChoice {
+    /// The best by the model (Kim and Rush 2016, section 3.2).
+    #[default]
+    Best,
+    /// The closest to the translation by people, where there is one, and the best elsewhere (ibid., section
+    /// 3.3).
+    Closest,
+    /// The one with which the others agree best: minimum Bayes risk.
+    Mbr,
+    /// All candidates.
+    All,
+}
+
+/// `[text]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextPlan {
+    /// Sentences with translations by people, such as the teacher's training data.
+    #[serde(default)]
+    pub parallel: Option<ParallelText>,
+    /// Files of sentences of the source language.
+    #[serde(default)]
+    pub monolingual: Vec<PathBuf>,
+    /// How many times an epoch of the student contains each pair of `parallel`, besides the translations of
+    /// the teacher.
+    #[serde(default)]
+    pub original: f64,
+}
+
+/// `[filter]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilterPlan {
+    /// Whether the rules of `attentive clean` are applied.
+    pub rules: bool,
+    /// Rules that are not applied.
+    #[serde(serialize_with = "rule_names", deserialize_with = "rules")]
+    pub without: Vec<CleaningRule>,
+    /// The codes of both languages, to drop text in others.
+    pub languages: Option<[String; 2]>,
+    /// The share of the pairs with the lowest scores that is dropped.
+    pub drop_worst: f64,
+}
+
+/// `[student]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudentPlan {
+    /// A training configuration, whose training data are replaced.
+    pub config: PathBuf,
+    /// Keys of it that are set otherwise, as in `train.max_steps=5000`.
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Whether the same model is trained on `text.parallel` alone, for comparison.
+    #[serde(default)]
+    pub undistilled: bool,
+}
+
+/// `[firefox]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirefoxPlan {
+    /// The codes of both languages.
+    pub languages: [String; 2],
+    /// Sentences on which the scales of 8-bit products are measured, and their translations.
+    pub calibrate: ParallelText,
+}
+
+impl Default for FilterPlan {
+    fn default() -> Self {
+        Self { rules: true, without: Vec::new(), languages: None, drop_worst: 0.0 }
+    }
+}
+
+impl DistillationPlan {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Data`] if it cannot be read; [`Error::Toml`] if it is not TOML, or has a
+    /// key or value that is not known; [`Error::Config`] if values contradict each other.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = regular_file::read_text(path, regular_file::BY_HAND)?;
+        let plan: Self = toml::from_str(&text).map_err(|error| Error::Data {
+            problem: format!("`{}`: {}", path.display(), error.to_string().trim_end()),
+            hint: Some("docs/distillation.md describes the keys".into()),
+        })?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<()> {
+        let refuse = |key: &str, expected: &str, found: String| {
+            Err(Error::Config { key: key.into(), expected: expected.into(), found, hint: None })
+        };
+        let (teacher, text) = (&self.teacher, &self.text);
+        if teacher.models.is_empty() == teacher.translations.is_empty() {
+            let found = if teacher.models.is_empty() { "neither" } else { "both" };
+            return refuse("teacher", "either `models` or `translations`", found.into());
+        }
+        let has_text = text.parallel.is_some() || !text.monolingual.is_empty();
+        if !teacher.models.is_empty() && !has_text {
+            return refuse(
+                "text",
+                "`parallel` or `monolingual`, which the teacher translates",
+                "neither".into(),
+            );
+        }
+        if !teacher.translations.is_empty() && !text.monolingual.is_empty() {
+            let found = format!("{:?}", text.monolingual);
+            return refuse("text.monolingual", "nothing, since the translations are given", found);
+        }
+        let needs_several = teacher.choice != TeacherChoice::Best;
+        if !(1..=10_000).contains(&teacher.candidates) || needs_several && teacher.candidates < 2 {
+            let least = if needs_several { "a number from 2 to 10000" } else { "a number from 1 to 10000" };
+            return refuse("teacher.candidates", least, teacher.candidates.to_string());
+        }
+        if teacher.choice == TeacherChoice::Closest && text.parallel.is_none() {
+            return refuse(
+                "teacher.choice",
+                "another choice, since there are no translations by people (`text.parallel`)",
+                "`closest`".into(),
+            );
+        }
+        if !(0.0..1.0).contains(&self.filter.drop_worst) {
+            let found = self.filter.drop_worst.to_string();
+            return refuse("filter.drop_worst", "a share from 0 up to, but not including, 1", found);
+        }
+        if !(text.original == 0.0 || (0.001..=1000.0).contains(&text.original)) {
+            return refuse("text.original", "0, or a number from 0.001 to 1000", text.original.to_string());
+        }
+        let original =
+            [("text.original", text.original > 0.0), ("student.undistilled", self.student.undistilled)];
+        match original.into_iter().find(|(_, is_set)| *is_set && text.parallel.is_none()) {
+            Some((key, _)) => refuse(key, "`text.parallel`, whose pairs it is about", "none".into()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn eight() -> usize {
+    8
+}
+
+fn chrf() -> Utility {
+    Utility::Chrf
+}
+
+fn utility_name<S: Serializer>(utility: &Utility, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match utility {
+        Utility::Chrf => "chrf",
+        Utility::Bleu => "bleu",
+    })
+}
+
+fn utility<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Utility, D::Error> {
+    match &*String::deserialize(deserializer)? {
+        "chrf" => Ok(Utility::Chrf),
+        "bleu" => Ok(Utility::Bleu),
+        other => Err(serde::de::Error::custom(format!("expected `chrf` or `bleu`, found `{other}`"))),
+    }
+}
+
+fn rule_names<S: Serializer>(rules: &[CleaningRule], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rules.iter().map(|rule| rule.name()))
+}
+
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CleaningRule>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    names.iter().map(|name| name.parse().map_err(serde::de::Error::custom)).collect()
+}

@@ -1,0 +1,193 @@
+//! Stages: folders that are made from what they name, and again only if that changes.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use attentive_base::error::{Error, Result};
+use attentive_base::{hexadecimal, regular_file};
+use attentive_checkpoint::{atomic, to_json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The file in the folder of a stage that says what it is made from.
+const FILE: &str = "stage.json";
+
+/// What a stage is made from, and what it has made.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    /// All that its results depend on.
+    inputs: Value,
+    /// The SHA-256 of each result; `None` before all are made.
+    results: Option<BTreeMap<String, String>>,
+    /// The time that it has taken, in seconds.
+    seconds: f64,
+}
+
+/// What happens to a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StageState {
+    /// It was made before, from the same. The time that it took then, in seconds.
+    UpToDate(f64),
+    /// It is begun.
+    Begun,
+    /// It was begun before, and goes on.
+    Continued,
+    /// It is finished, after so many seconds in all.
+    Finished(f64),
+    /// It would run. How long it took the last time, in seconds, if it ran before.
+    WouldRun(Option<f64>),
+}
+
+/// Hears of the stages.
+pub trait StageObserver {
+    /// Called when the state of the stage called `name` is known.
+    fn on(&mut self, name: &str, state: StageState);
+}
+
+/// How a stage that was interrupted goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupted {
+    /// Where it ended.
+    GoesOn,
+    /// From its beginning.
+    BeginsAgain,
+}
+
+/// A stage: what it is called, is made from, and makes.
+pub(super) struct StageSpec<'a> {
+    pub(super) name: &'a str,
+    /// All that the results depend on: settings, and the SHA-256 of files.
+    pub(super) inputs: Value,
+    /// The paths of the results in its folder.
+    pub(super) results: &'a [&'a str],
+    pub(super) interrupted: Interrupted,
+}
+
+/// The results of a stage.
+#[derive(Clone, Debug)]
+pub(super) struct StageResults {
+    /// Its folder.
+    pub(super) dir: PathBuf,
+    /// The SHA-256 of each result, or something that no file has, if the stage would run.
+    pub(super) hashes: BTreeMap<String, String>,
+}
+
+/// The stages of a distillation, one after another.
+pub(super) struct Stages<'a> {
+    dir: &'a Path,
+    /// Whether nothing is done.
+    is_dry: bool,
+    observer: &'a mut dyn StageObserver,
+}
+
+impl<'a> Stages<'a> {
+    pub(super) fn new(dir: &'a Path, is_dry: bool, observer: &'a mut dyn StageObserver) -> Self {
+        Self { dir, is_dry, observer }
+    }
+
+    /// Makes the stage by `work`, which is given its folder, unless it is up to date.
+    ///
+    /// # Errors
+    /// The errors of `work`; [`Error::Io`] if a file cannot be read or written.
+    pub(super) fn run(
+        &mut self,
+        spec: StageSpec<'_>,
+        work: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<StageResults> {
+        let dir = self.dir.join(spec.name);
+        let path = dir.join(FILE);
+        let known = read(&path)?;
+        let before = known.as_ref().map(|record| record.seconds);
+        let same = known.filter(|record| record.inputs == spec.inputs);
+        if let Some(Record { results: Some(hashes), seconds, .. }) = &same
+            && hash_all(&dir, spec.results)?.as_ref() == Some(hashes)
+        {
+            self.observer.on(spec.name, StageState::UpToDate(*seconds));
+            return Ok(StageResults { dir, hashes: hashes.clone() });
+        }
+        if self.is_dry {
+            self.observer.on(spec.name, StageState::WouldRun(before));
+            let unknown = |name: &&str| ((*name).to_owned(), "not made yet".to_owned());
+            return Ok(StageResults { dir, hashes: spec.results.iter().map(unknown).collect() });
+        }
+        let unfinished = same.filter(|record| record.results.is_none());
+        let goes_on = unfinished.is_some() && spec.interrupted == Interrupted::GoesOn;
+        self.observer.on(spec.name, if goes_on { StageState::Continued } else { StageState::Begun });
+        if !goes_on && dir.exists() {
+            // Without its record first: what is left of it counts for nothing.
+            remove(&path)?;
+            fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
+        }
+        fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
+        let spent = unfinished.filter(|_| goes_on).map_or(0.0, |record| record.seconds);
+        let mut record = Record { inputs: spec.inputs, results: None, seconds: spent };
+        atomic::write_file(&path, &to_json(&record)?)?;
+        let start = Instant::now();
+        let outcome = work(&dir);
+        record.seconds += start.elapsed().as_secs_f64();
+        if outcome.is_ok() {
+            record.results = hash_all(&dir, spec.results)?;
+        }
+        atomic::write_file(&path, &to_json(&record)?)?;
+        outcome?;
+        let hashes = record.results.ok_or_else(|| Error::Data {
+            problem: format!("the stage `{}` made none of its files", dir.display()),
+            hint: None,
+        })?;
+        self.observer.on(spec.name, StageState::Finished(record.seconds));
+        Ok(StageResults { dir, hashes })
+    }
+}
+
+impl StageResults {
+    /// The result called `name`.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+}
+
+/// The record of a stage; `None` if there is none that can be read.
+fn read(path: &Path) -> Result<Option<Record>> {
+    if !path.try_exists().map_err(Error::io("read", path))? {
+        return Ok(None);
+    }
+    let json = regular_file::read(path, regular_file::DESCRIPTION)?;
+    Ok(serde_json::from_slice(&json).ok())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The SHA-256 of these files in `dir`; `None` if one is missing.
+fn hash_all(dir: &Path, names: &[&str]) -> Result<Option<BTreeMap<String, String>>> {
+    let mut hashes = BTreeMap::new();
+    for name in names {
+        let path = dir.join(name);
+        if !path.try_exists().map_err(Error::io("read", &path))? {
+            return Ok(None);
+        }
+        hashes.insert((*name).to_owned(), hash(&path)?);
+    }
+    Ok(Some(hashes))
+}
+
+/// The SHA-256 of a file, in hexadecimal.
+pub(super) fn hash(path: &Path) -> Result<String> {
+    let unreadable = || Error::io("read", path);
+    let mut file = File::open(path).map_err(unreadable())?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut buffer).map_err(unreadable())? {
+            0 => return Ok(hexadecimal(hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `attentive distill`: stages that run only when something changed, also after `kill -9`.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::cli_damage::start;
+use crate::cli_model::CONFIG;
+use crate::run::Folder;
+
+/// A plan with every kind of text.
+const PLAN: &str = r#"
+licences = ["CC0"]
+
+[teacher]
+models = ["runs/c"]
+candidates = 2
+# So little trained, it goes on to the limit otherwise.
+sampling = { temperature = 2.0, seed = 7 }
+
+[text]
+parallel = { src = "train.src", tgt = "train.tgt" }
+monolingual = ["mono.src"]
+original = 0.5
+
+[filter]
+without = ["letters", "numbers", "copy", "ratio", "repetition", "duplicate"]
+drop_worst = 0.1
+
+[student]
+config = "student.toml"
+set = ["train.max_steps=8"]
+undistilled = true
+
+[test]
+src = "test.src"
+tgt = "test.tgt"
+"#;
+
+/// The results that must have the same bits in the end.
+const RESULTS: [&str; 7] = [
+    "translations/pairs.tsv",
+    "translations-1/pairs.tsv",
+    "corpus/corpus.tsv",
+    "student/model/model.safetensors",
+    "undistilled/model/model.safetensors",
+    "int8/model/packed.safetensors",
+    "distillation.json",
+];
+
+/// A folder with a teacher, a plan and its text.
+fn prepared() -> Folder {
+    let folder = Folder::new();
+    folder.write("c.toml", CONFIG.replace("max_steps = 6", "max_steps = 60"));
+    let outcome = folder.run("train c.toml --set train.validate_every=0 --set train.save_every=60");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let digits = |n: usize| format!("{} {} {} {}", n % 10, n / 10 % 10, n / 3 % 10, n / 7 % 10);
+    let lines = |numbers: std::ops::Range<usize>, is_reversed: bool| -> String {
+        let line = |n| {
+            let line = digits(n);
+            let words: Vec<&str> = line.split(' ').collect();
+            let words = if is_reversed { words.into_iter().rev().collect() } else { words };
+            words.join(" ") + "\n"
+        };
+        numbers.map(line).collect()
+    };
+    folder
+        .write("train.src", lines(0..300, false))
+        .write("train.tgt", lines(0..300, true))
+        .write("mono.src", lines(300..700, false))
+        .write("test.src", lines(700..720, false))
+        .write("test.tgt", lines(700..720, true))
+        .write(
+            "student.toml",
+            CONFIG.replace("n_decoder_layers = 1", "n_decoder_layers = 1\ndecoder_mixing = 'ssru'"),
+        )
+        .write("plan.toml", PLAN);
+    folder
+}
+
+fn distill(folder: &Folder, out: &str) -> String {
+    let outcome = folder.run(&format!("distill plan.toml --output {out}"));
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    outcome.stderr
+}
+
+fn results(folder: &Folder, out: &str) -> Vec<Vec<u8>> {
+    RESULTS.iter().map(|file| fs::read(folder.path(out).join(file)).unwrap()).collect()
+}
+
+/// The stages of which `said` says this.
+fn stages<'a>(said: &'a str, what: &str) -> Vec<&'a str> {
+    let stage = |line: &'a str| {
+        let (name, rest) = line.split_once("stage `")?.1.split_once("` ")?;
+        rest.starts_with(what).then_some(name)
+    };
+    said.lines().filter_map(stage).collect()
+}
+
+const ALL: [&str; 7] =
+    ["translations", "translations-1", "corpus", "student", "undistilled", "int8", "report"];
+
+#[test]
+fn only_what_changed_runs_again() {
+    let folder = prepared();
+    let dry = folder.run("distill plan.toml --output out --dry-run");
+    assert_eq!(stages(&dry.stderr, "would run, for the first time"), ALL, "{dry:?}");
+    assert!(!folder.path("out").exists());
+    assert_eq!(stages(&distill(&folder, "out"), "begins"), ALL);
+    let before = results(&folder, "out");
+    let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
+    for system in ["| teacher |", "| student |", "| student, int8 |", "| undistilled |"] {
+        assert!(report.contains(system), "{report}");
+    }
+    let description = fs::read_to_string(folder.path("out/student/model/distillation.json")).unwrap();
+    assert!(description.contains("CC0") && description.contains("drop_worst"), "{description}");
+    assert_eq!(stages(&distill(&folder, "out"), "is up to date"), ALL);
+
+    // A filter: from the corpus on, but not what does not depend on it.
+    folder.write("plan.toml", PLAN.replace("drop_worst = 0.1", "drop_worst = 0.3"));
+    let said = folder.run("distill plan.toml --output out --dry-run").stderr;
+    let expected = ["corpus", "student", "int8", "report"];
+    assert_eq!(stages(&said, "would run; the last time"), expected, "{said}");
+    assert_eq!(stages(&distill(&folder, "out"), "begins"), expected);
+    folder.write("plan.toml", PLAN);
+    distill(&folder, "out");
+    assert!(results(&folder, "out") == before, "the same plan gives the same bits");
+
+    // A text: its translations, and what follows from them.
+    let mono = fs::read_to_string(folder.path("mono.src")).unwrap();
+    folder.write("mono.src", mono.clone() + &mono.replace('1', "2"));
+    let said = distill(&folder, "out");
+    assert_eq!(stages(&said, "is up to date"), ["translations", "undistilled"], "{said}");
+    folder.write("mono.src", mono);
+    // A result that was damaged.
+    folder.write("out/corpus/corpus.tsv", "1 2\t2 1\n");
+    distill(&folder, "out");
+    assert!(results(&folder, "out") == before);
+}
+
+#[test]
+fn plans_that_cannot_be_carried_out_are_refused() {
+    let folder = prepared();
+    for (from, to, complaints) in [
+        ("models = [\"runs/c\"]", "", &["`teacher`", "either `models` or `translations`"][..]),
+        ("models = [\"runs/c\"]", "models = [\"runs/x\"]", &["runs/x"]),
+        ("candidates = 2", "choice = 'mbr'\ncandidates = 1", &["teacher.candidates", "from 2"]),
+        ("drop_worst = 0.1", "drop_worst = 1.0", &["filter.drop_worst"]),
+        ("without = [", "without = ['nonsense', ", &["there is no rule `nonsense`"]),
+        ("candidates = 2", "candidate = 2", &["candidate", "docs/distillation.md"]),
+        ("parallel = { src = \"train.src\", tgt = \"train.tgt\" }", "", &["text.original"]),
+        ("config = \"student.toml\"", "config = \"none.toml\"", &["none.toml"]),
+    ] {
+        assert!(PLAN.contains(from), "{from}");
+        folder.write("plan.toml", PLAN.replacen(from, to, 1));
+        let outcome = folder.run("distill plan.toml --output out");
+        assert_ne!(outcome.code, Some(0), "{to}");
+        for complaint in complaints {
+            assert!(outcome.stderr.contains(complaint), "{to}: {outcome:?}");
+        }
+        assert!(!folder.path("out/student").exists());
+    }
+}
+
+#[test]
+fn a_file_of_translations_is_a_teacher() {
+    let folder = prepared();
+    let outcome = folder.run("synthesize runs/c mono.src --sample --temperature 2 --output given.tsv");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let plan = PLAN
+        .replace("models = [\"runs/c\"]", "translations = [\"given.tsv\"]")
+        .replace("monolingual = [\"mono.src\"]", "")
+        .replace("undistilled = true", "");
+    folder.write("plan.toml", plan);
+    assert_eq!(stages(&distill(&folder, "out"), "begins"), ["corpus", "student", "int8", "report"]);
+    let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
+    assert!(!report.contains("| teacher |") && report.contains("| student, int8 |"), "{report}");
+}
+
+/// Kills a distillation at random moments `kills` times, and compares the results with an undisturbed one's.
+fn kill(kills: usize) {
+    let folder = prepared();
+    let begun = Instant::now();
+    distill(&folder, "whole");
+    let whole = begun.elapsed();
+    let mut moments = Vec::new();
+    while moments.len() < kills {
+        let mut child = start(&folder, "distill plan.toml --output parts");
+        let random = RandomState::new().build_hasher().finish();
+        let moment = Duration::from_micros(random % whole.as_micros() as u64);
+        sleep(moment);
+        let is_running = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        moments.push(moment);
+        if !is_running {
+            assert!(results(&folder, "parts") == results(&folder, "whole"), "killed after {moments:?}");
+            fs::remove_dir_all(folder.path("parts")).unwrap();
+        }
+    }
+    distill(&folder, "parts");
+    assert!(results(&folder, "parts") == results(&folder, "whole"), "killed after {moments:?}");
+}
+
+#[test]
+fn a_killed_distillation_goes_on_to_the_same_bits() {
+    kill(5);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_distillation_killed_twenty_times_goes_on_to_the_same_bits() {
+    kill(20);
+}
