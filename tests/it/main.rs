@@ -30,6 +30,7 @@ mod cli_glossary;
 mod cli_gpu;
 #[cfg(feature = "gpu")]
 mod cli_gpu_decode;
+mod cli_guided;
 mod cli_help;
 mod cli_hints;
 mod cli_import;

@@ -44,6 +44,7 @@ fn batch() -> Batch {
         tgt_out: Padded::new(&[vec![7, 6, 5, 3], vec![8, 3], vec![10, 9, 3]], 0),
         lines: vec![1, 2, 3],
         weights: Vec::new(),
+        aligned: Vec::new(),
     }
 }
 

@@ -99,6 +99,19 @@ impl From<Padded> for Src {
     }
 }
 
+/// A source position to which the prediction of a target position belongs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlignedPositions {
+    /// The number of the sequence in its batch.
+    pub row: u32,
+    /// The position whose token is predicted.
+    pub tgt: u32,
+    /// The position in the source.
+    pub src: u32,
+    /// The share of the source position; the shares of a target position add up to 1.
+    pub share: f32,
+}
+
 /// Sequences prepared for teacher forcing, as the body of a model reads them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
@@ -111,12 +124,21 @@ pub struct Batch {
     pub lines: Vec<usize>,
     /// The factor of the loss of each row; empty if all are 1.
     pub weights: Vec<f32>,
+    /// The alignments that attention is to follow, in the order of rows and target positions; empty if there
+    /// are none.
+    pub aligned: Vec<AlignedPositions>,
 }
 
 impl Batch {
     /// Creates a batch that only serves to compute outputs.
     pub fn of(inputs: Body<Src, Padded>) -> Self {
-        Self { inputs, tgt_out: Padded::default(), lines: Vec::new(), weights: Vec::new() }
+        Self {
+            inputs,
+            tgt_out: Padded::default(),
+            lines: Vec::new(),
+            weights: Vec::new(),
+            aligned: Vec::new(),
+        }
     }
 
     /// Returns what the encoder reads, if there is an encoder.

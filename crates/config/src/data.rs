@@ -56,6 +56,17 @@ pub struct DataConfig {
     /// Whether to leave out pairs whose two sides are the same. They are counted in the log.
     #[schemars(extend("x-task" = "translate"))]
     pub drop_copies: bool,
+    /// A file of word alignments of the training corpus, which `attentive align` writes: for each line, links
+    /// `i-j` of the words of source and target, counted from 0. A blank line has none. With several corpora,
+    /// it has the lines of all, one corpus after another. `train.guided_alignment` is what it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend(
+        "examples" = ["train.align"],
+        "x-also" = "guided_alignment_file alignment_path",
+        "x-task" = "translate",
+        "x-needs" = "guided_alignment"
+    ))]
+    pub alignments: Option<PathBuf>,
     /// Where the encoded training data are kept during training. The batches and their order do not depend on
     /// it.
     #[schemars(extend("x-resume" = "free"))]
@@ -145,6 +156,7 @@ impl Default for DataConfig {
             max_ratio: 0.0,
             drop_repeated: false,
             drop_copies: false,
+            alignments: None,
             store: StoreKind::Auto,
             store_dir: None,
         }

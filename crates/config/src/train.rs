@@ -129,6 +129,13 @@ pub struct TrainConfig {
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 0.5, "examples" = [0.0001]))]
     #[schemars(extend("x-also" = "exponential_smoothing ema_decay moving_average_decay average_decay"))]
     pub ema: f64,
+    /// Guided alignment (Chen et al. 2016): the factor of a loss by which the head of
+    /// `model.alignment_layer` and `model.alignment_head` learns to attend to the words that
+    /// `data.alignments` links, −log of its attention to them per target token; 0 for none, 0.1 is usual.
+    /// Translations become no better, alignments do. Only the CPU computes it.
+    #[schemars(range(min = 0), extend("examples" = [0.1], "x-task" = "translate"))]
+    #[schemars(extend("x-also" = "guided_alignment_weight lambda_align", "x-needs" = "transformer_decoder"))]
+    pub guided_alignment: f64,
     /// BPE-dropout (Provilkov et al. 2020): the probability with which each merge of a BPE vocabulary is left
     /// out, so that each epoch has the words of the training text in other pieces; 0 for the same pieces in
     /// all. 0.1 is usual. Validation and everything else have the usual pieces.
@@ -280,6 +287,7 @@ impl Default for TrainConfig {
             keep_last: 3,
             average_last: 0,
             ema: 0.0,
+            guided_alignment: 0.0,
             bpe_dropout: 0.0,
             unigram_alpha: 0.0,
             augmentation: AugmentationConfig::default(),

@@ -19,6 +19,7 @@ pub use batching::batcher::{Batcher, Position, fixed_batches};
 pub use batching::budget::{BatchSize, Budget};
 pub use batching::corpus_parts::CorpusParts;
 pub use batching::feed::Feed;
+pub use batching::guide::{CorpusAlignments, Guide};
 pub use batching::masking::{Masking, can_be_hidden};
 pub use batching::stream::{Stream, fixed_windows};
 pub use batching::variation::Variation;

@@ -27,6 +27,7 @@ mod tokenizer_model;
 mod tokenizers;
 mod unigram_model;
 mod word_characters;
+mod word_marks;
 mod words;
 
 pub use charsmap_builder::{check_normalization, compiled_normalization};
@@ -44,4 +45,5 @@ pub use tokenizer::{UNKNOWN_SPELLING, UNREACHABLE, vocabulary};
 pub use tokenizer_model::SUMS;
 pub use tokenizers::{Tokenizers, UnnamedTokenizers};
 pub use word_characters::is_in_word;
+pub use word_marks::WordMarks;
 pub use words::WordCache;

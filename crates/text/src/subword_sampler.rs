@@ -10,17 +10,12 @@ use serde::Deserialize;
 use self::merges::Merges;
 use self::pieces::Pieces;
 use crate::tokenizer::Tokenizer;
-
-/// Marks of the first token of a word: that of SentencePiece, and that of byte-level tokenizers.
-const FIRST_MARKS: [char; 2] = ['▁', 'Ġ'];
+use crate::word_marks::WordMarks;
 
 /// Draws other segmentations of tokens, word by word. It needs the tokens alone, not their text.
 #[derive(Clone, Debug)]
 pub struct SubwordSampler {
-    /// For each token, whether a word begins with it.
-    begins: Vec<bool>,
-    /// For each token, whether a word ends with it.
-    ends: Vec<bool>,
+    words: WordMarks,
     method: Method,
 }
 
@@ -41,15 +36,6 @@ pub enum SubwordSampling {
     UnigramAlpha(f64),
 }
 
-/// The parts of a `model` section that say how words are marked.
-#[derive(Deserialize)]
-struct Marks {
-    #[serde(default)]
-    continuing_subword_prefix: Option<String>,
-    #[serde(default)]
-    end_of_word_suffix: Option<String>,
-}
-
 /// A tokenizer file with a `model` section of some kind.
 #[derive(Deserialize)]
 struct WithModel<M> {
@@ -64,19 +50,11 @@ impl SubwordSampler {
         let tokens: Vec<String> = (0..tokenizer.vocab_size() as TokenId)
             .map(|id| tokenizer.token(id).unwrap_or_default())
             .collect();
-        let WithModel { model: marks } = read::<Marks>(json)?;
-        let prefix = marks.continuing_subword_prefix.filter(|prefix| !prefix.is_empty());
-        let suffix = marks.end_of_word_suffix.filter(|suffix| !suffix.is_empty());
-        let begins = |token: &String| match &prefix {
-            Some(prefix) => !token.starts_with(prefix),
-            None => token.starts_with(FIRST_MARKS),
-        };
-        let ends = |token: &String| suffix.as_ref().is_some_and(|suffix| token.ends_with(suffix));
+        let words = WordMarks::of(tokenizer)?;
         let method = match sampling {
             SubwordSampling::BpeDropout(dropout) => {
-                let prefix = prefix.as_deref().unwrap_or_default();
                 let WithModel { model } = read::<merges::Section>(json).map_err(|_| "it has no merges")?;
-                Method::Merges(Merges::new(model, &tokens, prefix, dropout))
+                Method::Merges(Merges::new(model, &tokens, words.prefix(), dropout))
             }
             SubwordSampling::UnigramAlpha(alpha) => {
                 let WithModel { model } = read(json).map_err(|_| "its pieces have no probabilities")?;
@@ -84,18 +62,13 @@ impl SubwordSampler {
                 Method::Pieces(Pieces::new(model, &tokens, is_special, alpha)?)
             }
         };
-        Ok(Self {
-            begins: tokens.iter().map(begins).collect(),
-            ends: tokens.iter().map(ends).collect(),
-            method,
-        })
+        Ok(Self { words, method })
     }
 
     /// Returns another segmentation of the text of `ids`. Special tokens stay as they are.
     pub fn sample(&self, ids: &[TokenId], random: &mut Random) -> Vec<TokenId> {
         let mut sampled = Vec::with_capacity(ids.len() + ids.len() / 2);
-        let is = |marks: &[bool], id: TokenId| marks.get(id as usize).is_some_and(|&is| is);
-        for word in ids.chunk_by(|&left, &right| !is(&self.begins, right) && !is(&self.ends, left)) {
+        for word in self.words.divided(ids) {
             match &self.method {
                 Method::Merges(merges) => merges.sample(word, random, &mut sampled),
                 Method::Pieces(pieces) => pieces.sample(word, random, &mut sampled),

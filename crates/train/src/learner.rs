@@ -66,7 +66,7 @@ impl Learner {
             groups: GradientGroups::new(&model),
             model,
             seed: config.seed,
-            objective: Objective::of(&config.train),
+            objective: Objective::of(config),
             clip_norm: config.train.clip_norm,
             sampling: ScheduledSampling::new(config),
             precision: config.train.products(),

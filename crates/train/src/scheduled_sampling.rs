@@ -74,6 +74,7 @@ impl ScheduledSampling {
             tgt_out: batch.tgt_out.clone(),
             lines: batch.lines.clone(),
             weights: batch.weights.clone(),
+            aligned: batch.aligned.clone(),
         })
     }
 }

@@ -56,6 +56,7 @@ impl Config {
         training::check(&self.train)?;
         lengths(self)?;
         training::twins(self)?;
+        training::guided_alignment(self)?;
         training::validation(self)
     }
 }

@@ -52,6 +52,33 @@ pub(super) fn twins(config: &Config) -> Result<()> {
     )
 }
 
+/// Refuses guided alignment without alignments or a head that learns them.
+pub(super) fn guided_alignment(config: &Config) -> Result<()> {
+    let strength = config.train.guided_alignment;
+    if strength == 0.0 {
+        return Ok(());
+    }
+    let translator = config.model.family.translator();
+    let has_head = translator.is_some_and(|keys| keys.alignment_head.is_some());
+    let key = "train.guided_alignment";
+    let device = config.train.device;
+    require(!device.is_gpu(), key, format!("0, since `train.device` is `{device}`"), strength)?;
+    if config.data.alignments.is_none() {
+        let hint = "`attentive align` makes the alignments of a corpus";
+        return refuse_with(
+            key,
+            "0, since there are no alignments (`data.alignments`)",
+            strength,
+            Some(hint.into()),
+        );
+    }
+    if !has_head {
+        let hint = "set `model.alignment_head = 1`: the head then aligns words in translation, too";
+        return refuse_with(key, "a head that learns (`model.alignment_head`)", "none", Some(hint.into()));
+    }
+    Ok(())
+}
+
 fn optimizer(train: &TrainConfig) -> Result<()> {
     let optimizer = &train.optimizer;
     if optimizer.kind == OptimizerKind::Muon && train.device.is_gpu() {

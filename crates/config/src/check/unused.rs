@@ -197,6 +197,11 @@ pub(crate) const RULES: &[KeyRule] = &[
                  such limits",
     },
     KeyRule {
+        name: "guided_alignment",
+        is_lacking: |config| config.train.guided_alignment == 0.0,
+        reason: "`train.guided_alignment` is 0",
+    },
+    KeyRule {
         name: "bpe",
         is_lacking: |config| learns_other_than(config, TokenizerKind::Bpe),
         reason: "`tokenizer.kind` is not `bpe`, and other vocabularies have no merges",

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use attentive_base::batch::{Batch, Padded, Src};
 use attentive_base::body::Body;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::batching::batch_order::{self, BatchOrder, Window};
 use crate::batching::budget::{BatchSize, Budget, ExampleLengths, sample};
 use crate::batching::corpus_parts::CorpusParts;
+use crate::batching::guide::Guide;
 use crate::batching::masking::Masking;
 use crate::batching::variation::Variation;
 use crate::encoding::example::{EncoderInput, Example};
@@ -70,6 +72,7 @@ pub struct Batcher {
     /// The masks, for masked language models.
     masking: Option<Masking>,
     variation: Option<Variation>,
+    guide: Option<Arc<Guide>>,
     /// The lengths of the examples of the current window, if they vary.
     varied: HashMap<usize, ExampleLengths>,
     position: Position,
@@ -130,6 +133,7 @@ impl Batcher {
             special: special.into(),
             masking,
             variation: None,
+            guide: None,
             varied: HashMap::new(),
             position: Position::default(),
             windows: Vec::new(),
@@ -150,6 +154,18 @@ impl Batcher {
             self.lay_out(Position::default())?;
             self.skip_empty_windows()?;
         }
+        Ok(self)
+    }
+
+    /// Returns this batcher, with batches that have the alignments of their examples.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for alignments of another corpus.
+    pub fn guided(mut self, guide: Option<Guide>) -> Result<Self> {
+        if let (Some(guide), Some(window)) = (&guide, self.windows.get(self.position.window)) {
+            guide.check(window.indices().map(|index| self.examples.get(index)))?;
+        }
+        self.guide = guide.map(Arc::new);
         Ok(self)
     }
 
@@ -267,8 +283,14 @@ impl Batcher {
     /// Returns the next batch without moving on.
     fn batch(&self) -> Batch {
         let indices = self.order.batch(self.position.batch);
-        let examples: Vec<Cow<'_, Example>> = indices.map(|index| self.example(index)).collect();
+        let examples: Vec<Cow<'_, Example>> = indices.clone().map(|index| self.example(index)).collect();
         let mut batch = assemble(&examples.iter().map(AsRef::as_ref).collect::<Vec<_>>(), self.special);
+        if let Some(guide) = &self.guide {
+            let rows = examples.iter().zip(indices).enumerate();
+            let aligned = rows
+                .flat_map(|(row, (example, index))| guide.aligned(row, example, &self.examples.get(index)));
+            batch.aligned = aligned.collect();
+        }
         if let Some(masking) = self.masking {
             masking.apply(&mut batch, self.position.epoch);
         }
@@ -352,6 +374,7 @@ fn assemble(examples: &[&Example], special: Sides) -> Batch {
         tgt_out: rows(|example| &example.tgt_out, special.tgt),
         lines: examples.iter().map(|example| example.line).collect(),
         weights: weights(examples),
+        aligned: Vec::new(),
     }
 }
 

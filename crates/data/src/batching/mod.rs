@@ -6,6 +6,7 @@ pub(crate) mod batcher;
 pub(crate) mod budget;
 pub(crate) mod corpus_parts;
 pub(crate) mod feed;
+pub(crate) mod guide;
 pub(crate) mod masking;
 pub(crate) mod stream;
 pub(crate) mod variation;

@@ -156,5 +156,5 @@ fn windows(ids: &[TokenId], window: usize, starts: &[usize]) -> Batch {
         // The padding is never read, so any token will do.
         Padded::new(&starts.iter().map(window).collect::<Vec<_>>(), 0)
     };
-    Batch { inputs: Body::Decoder(rows(0)), tgt_out: rows(1), lines: Vec::new(), weights: Vec::new() }
+    Batch { tgt_out: rows(1), ..Batch::of(Body::Decoder(rows(0))) }
 }

@@ -49,6 +49,7 @@ fn whole<S: AsRef<[TokenId]>>(rows: &[S]) -> Batch {
         tgt_out: tokens,
         lines: (1..=rows.len()).collect(),
         weights: Vec::new(),
+        aligned: Vec::new(),
     }
 }
 

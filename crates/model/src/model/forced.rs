@@ -2,13 +2,14 @@
 
 use std::num::NonZeroUsize;
 
+use attentive_architecture::{Architecture, DecoderSpec};
 use attentive_base::batch::{Batch, Padded};
 use attentive_decode::{Logits, scored};
 use attentive_device::{Losses, current};
-use attentive_tape::{AttentionWeights, row_range};
+use attentive_tape::{AttentionGuide, AttentionWeights, row_range};
 
 use super::{Model, PREDICTED_ROWS};
-use crate::nn::{AttentionSite, AttentionWatch, Pass};
+use crate::nn::{AttentionGuidance, AttentionSite, AttentionWatch, Pass};
 
 /// The attention to the source that aligns words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,28 @@ pub struct AlignmentHead {
     pub layer: Option<NonZeroUsize>,
     /// The head, counted from 1; the average of all heads by default.
     pub head: Option<NonZeroUsize>,
+}
+
+impl AlignmentHead {
+    /// Returns the guidance that makes this head, the first one by default, of the decoder of `architecture`
+    /// follow the alignments of `batch`, with a loss of `strength` times theirs. `None` without alignments,
+    /// or without a Transformer decoder.
+    pub fn guidance(
+        self,
+        architecture: &Architecture,
+        batch: &Batch,
+        strength: f64,
+    ) -> Option<AttentionGuidance> {
+        let Some(DecoderSpec::Transformer(stack)) = architecture.decoder() else { return None };
+        let last = stack.n_layers.checked_sub(1)?;
+        let layer = self.layer.map_or(last, |layer| layer.get() - 1);
+        let guide = AttentionGuide {
+            head: self.head.map_or(0, |head| head.get() - 1),
+            aligned: batch.aligned.clone().into(),
+            strength: strength as f32,
+        };
+        (!batch.aligned.is_empty()).then(|| AttentionGuidance::new(layer, guide))
+    }
 }
 
 impl Model {

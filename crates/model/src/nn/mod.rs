@@ -55,7 +55,7 @@ pub use residual::Residual;
 pub use scope::{Construction, Scope, WeightSource};
 pub(crate) use sequences::hidden_part;
 pub use sequences::{
-    AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias, GradientWatch, Initializer,
-    Parameters, Pass, Probe, RelativeEncoding, Sequence, Sequences, Trained,
+    AttentionGuidance, AttentionMap, AttentionPlace, AttentionSite, AttentionWatch, DistanceBias,
+    GradientWatch, Initializer, Parameters, Pass, Probe, RelativeEncoding, Sequence, Sequences, Trained,
 };
 pub use stacks::{Decoder, Encoder, Stack, Stacks};

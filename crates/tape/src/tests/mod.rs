@@ -10,6 +10,7 @@ use super::*;
 mod arrange;
 mod attention;
 mod cross_entropy;
+mod guided_attention;
 mod mean;
 mod recurrent;
 

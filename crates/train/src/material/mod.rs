@@ -15,8 +15,8 @@ use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{ParentModel, Provenance};
 use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
-    self as data, Batcher, Budget, Corpus, CorpusParts, EncodeStats, Examples, Feed, LabelOrigin,
-    LineEncoder, Masking, Stream, TokenCounts, Variation,
+    self as data, Batcher, Budget, Corpus, CorpusAlignments, CorpusParts, EncodeStats, Examples, Feed, Guide,
+    LabelOrigin, LineEncoder, Masking, SourceFile, Stream, TokenCounts, Variation,
 };
 use attentive_processes::Processes;
 use attentive_text::{self as text, Masks, Tokenizers};
@@ -152,7 +152,7 @@ pub(super) fn material(
         return on_disk::material(config, context, processes, observer);
     }
     let read = read(config, context, in_memory, observer);
-    let (train, valid, provenance) = processes.agree("the training data were read", read)?;
+    let (train, valid, alignments, provenance) = processes.agree("the training data were read", read)?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
     let tokenizers = shared_tokenizers(config, processes, || {
@@ -165,7 +165,7 @@ pub(super) fn material(
     let encode = || {
         Interrupt::check()?;
         let labels = context.labels(config);
-        let (feed, n_examples) = feed(config, &tokenizers, &train, labels, observer)?;
+        let (feed, n_examples) = feed(config, &tokenizers, &train, alignments, labels, observer)?;
         // The raw text is as large as all data derived from it, so it is freed early.
         drop(train);
         let validation =
@@ -183,15 +183,25 @@ fn read(
     context: RunContext<'_>,
     in_memory: InMemoryCorpora,
     observer: &mut dyn Observer,
-) -> Result<(Corpus, Option<Corpus>, Provenance)> {
+) -> Result<(Corpus, Option<Corpus>, Option<CorpusAlignments>, Provenance)> {
     let mut train = corpora::training(config, in_memory.train, observer)?;
     let valid = corpora::validation(config, in_memory.valid, Some(&mut train), observer)?;
     Interrupt::check()?;
-    let provenance = provenance(config, context, train.sources(), valid.as_ref());
+    let n_lines = train.stats().lines;
+    let (alignments, file) = alignments(config)?.unzip();
+    alignments.iter().try_for_each(|alignments: &CorpusAlignments| alignments.check_lines(n_lines))?;
+    let files: Vec<SourceFile> = train.sources().iter().cloned().chain(file).collect();
+    let provenance = provenance(config, context, &files, valid.as_ref());
     if let Some((dir, run)) = context.run {
         check_same_data(dir, &run.provenance, &provenance)?;
     }
-    Ok((train, valid, provenance))
+    Ok((train, valid, alignments, provenance))
+}
+
+/// The alignments of the training corpus, if training uses them, and their file.
+fn alignments(config: &Config) -> Result<Option<(CorpusAlignments, SourceFile)>> {
+    let path = config.data.alignments.as_ref().filter(|_| config.train.guided_alignment > 0.0);
+    path.map(|path| CorpusAlignments::read(&config.data.path(path))).transpose()
 }
 
 /// Sends the tokenizers of the first process to all processes.
@@ -282,6 +292,7 @@ fn feed(
     config: &Config,
     tokenizers: &Tokenizers,
     train: &Corpus,
+    alignments: Option<CorpusAlignments>,
     labels: LabelOrigin<'_>,
     observer: &mut dyn Observer,
 ) -> Result<(Feed, usize)> {
@@ -305,7 +316,7 @@ fn feed(
         [] => CorpusParts::whole(n_examples),
         ends => CorpusParts::by_line(&examples, ends, &weights(config)?),
     };
-    Ok((batches(config, tokenizers, examples, parts)?, n_examples))
+    Ok((batches(config, tokenizers, examples, parts, alignments)?, n_examples))
 }
 
 /// The weight of each part of the training data.
@@ -330,12 +341,14 @@ fn batches(
     tokenizers: &Tokenizers,
     examples: impl Into<Examples>,
     parts: CorpusParts,
+    alignments: Option<CorpusAlignments>,
 ) -> Result<Feed> {
     let budget = Budget::new(batch_tokens(config));
     let (seed, special) = (config.seed, tokenizers.sides());
     let masking = Masking::new(tokenizers.tgt(), seed);
     let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
-    let batcher = batcher.varied(Variation::new(config, tokenizers)?)?;
+    let guide = alignments.map(|alignments| Guide::new(alignments, tokenizers)).transpose()?;
+    let batcher = batcher.guided(guide)?.varied(Variation::new(config, tokenizers)?)?;
     Ok(Feed::Lines(Box::new(batcher)))
 }
 

@@ -8,14 +8,15 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::{Config, CorpusSource, StoreKind, Task};
 use attentive_data::{
     Corpus, CorpusParts, CorpusReader, DataKind, ExampleLayout, Examples, LineEncoder, NumberedItem,
-    Progress, ReservoirSample, Store, StoreFacts, StoreKey, StoreWriter, training_files,
+    Progress, ReservoirSample, SourceFile, Store, StoreFacts, StoreKey, StoreWriter, training_files,
 };
 use attentive_processes::Processes;
 use attentive_text::Tokenizers;
 
 use super::origin::{check_same_data, check_same_everywhere, provenance};
 use super::{
-    Material, RunContext, batches, learn, report, shared_tokenizers, unknown, validation_set, weights,
+    Material, RunContext, alignments, batches, learn, report, shared_tokenizers, unknown, validation_set,
+    weights,
 };
 use crate::corpora::{self, TRAINING, report_progress};
 use crate::memory;
@@ -145,7 +146,9 @@ pub(super) fn material(
     let store = processes.agree("the training data were encoded", store)?;
     let mut read = || {
         let valid = corpora::validation(config, Vec::new(), None, observer)?;
-        let provenance = provenance(config, context, store.files(), valid.as_ref());
+        let (alignments, file) = alignments(config)?.unzip();
+        let files: Vec<SourceFile> = store.files().iter().cloned().chain(file).collect();
+        let provenance = provenance(config, context, &files, valid.as_ref());
         if let Some((dir, run)) = context.run {
             check_same_data(dir, &run.provenance, &provenance)?;
         }
@@ -153,16 +156,16 @@ pub(super) fn material(
             .map(|valid| validation_set(config, &tokenizers, valid, context.labels(config), observer))
             .transpose()?;
         Interrupt::check()?;
-        Ok((validation, provenance))
+        Ok((validation, alignments, provenance))
     };
-    let (validation, provenance) = processes.agree("the validation data were read", read())?;
+    let (validation, alignments, provenance) = processes.agree("the validation data were read", read())?;
     let checked = check_same_everywhere(processes, &provenance);
     processes.agree("the training data were compared", checked)?;
     let start = tokenizers.tgt().special().start;
     let n_examples = store.len();
     let parts = CorpusParts::new(store.ends(), &weights(config)?);
     let examples = Examples::Disk(store.starting_with(start));
-    let feed = batches(config, &tokenizers, examples, parts);
+    let feed = batches(config, &tokenizers, examples, parts, alignments);
     Ok(Material {
         n_examples,
         feed: processes.agree("the training data were opened", feed)?,

@@ -15,7 +15,7 @@ use crate::objective::Objective;
 pub(super) fn floats(subject: &Subject<'_>, batches: &[BatchSize]) -> f64 {
     let model = Model::imagined(subject.architecture);
     subject.frozen.apply(&model);
-    let objective = Objective::of(&subject.config.train);
+    let objective = Objective::of(subject.config);
     // The precision of the products changes no buffer.
     let pass = Pass::training(subject.config.seed, 0, Float::F32);
     let count = rehearse(|| {

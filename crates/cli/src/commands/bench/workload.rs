@@ -128,6 +128,7 @@ impl Workload {
             tgt_out: side(),
             lines: (1..=self.batch).collect(),
             weights: Vec::new(),
+            aligned: Vec::new(),
         }
     }
 }

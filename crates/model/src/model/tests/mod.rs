@@ -46,6 +46,7 @@ pub(crate) fn batch_of(config: &ModelConfig, rows: Range<usize>) -> Batch {
         tgt_out,
         lines: batch.lines,
         weights: Vec::new(),
+        aligned: Vec::new(),
     }
 }
 
@@ -108,6 +109,7 @@ fn batch(src: &[&[TokenId]], tgt: &[&[TokenId]]) -> Batch {
         tgt_out: Padded::new(&out, 0),
         lines: vec![1; src.len()],
         weights: Vec::new(),
+        aligned: Vec::new(),
     }
 }
 
@@ -336,5 +338,6 @@ fn repeated(batch: &Batch, times: usize) -> Batch {
         tgt_out: rows(&batch.tgt_out),
         lines: Vec::new(),
         weights: Vec::new(),
+        aligned: Vec::new(),
     }
 }

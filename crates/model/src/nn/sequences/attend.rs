@@ -54,6 +54,13 @@ impl Sequences<'_> {
         };
         let shape = AttentionShape { batch: self.batch(), n_heads, n_kv_heads, tgt_len, src_len, d_head };
         self.pass.record_attention(place, || tape::attention_weights(shape, &qkv, keys, &scores));
+        self.pass.guide_attention(place, |guide| match &qkv {
+            QkvSource::Itself(_) => None,
+            QkvSource::Other { queries, keys_values } => {
+                let operands = [queries.clone(), keys_values.clone()];
+                Some(tape::guided_attention(shape, operands, keys, scores.scale, guide))
+            }
+        });
         tape::attention(shape, qkv, keys, &scores, dropout)
     }
 }

@@ -18,7 +18,7 @@ pub use attention_map::{AttentionMap, AttentionPlace, AttentionSite, AttentionWa
 pub use distance_bias::DistanceBias;
 pub(crate) use encode::hidden_part;
 pub use initializer::Initializer;
-pub use pass::{GradientWatch, Pass, Probe};
+pub use pass::{AttentionGuidance, GradientWatch, Pass, Probe};
 pub use trained::{Parameters, RelativeEncoding, Trained};
 
 use attentive_architecture::ActivationKind;

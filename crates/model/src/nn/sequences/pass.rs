@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 
-use attentive_tape::{self as tape, AttentionWeights, Float, GradientSlot, Param, RowSelection, Value};
+use attentive_tape::{
+    self as tape, AttentionGuide, AttentionWeights, Float, GradientSlot, Param, RowSelection, Value,
+};
 
-use super::{AttentionPlace, AttentionWatch};
+use super::{AttentionPlace, AttentionSite, AttentionWatch};
 use crate::nn::Dropout;
 
 /// One forward pass: inference or training, with or without recording.
@@ -16,6 +18,7 @@ pub struct Pass<'a> {
     probe: Option<&'a Probe>,
     gradients: Option<&'a GradientWatch>,
     watch: Option<&'a AttentionWatch>,
+    guidance: Option<&'a AttentionGuidance>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +35,15 @@ impl<'a> Pass<'a> {
 
     /// Inference without dropout, with matrix products of linear maps in `precision`.
     pub fn inference_in(precision: Float) -> Self {
-        Self { dropout: None, is_recorded: false, precision, probe: None, gradients: None, watch: None }
+        Self {
+            dropout: None,
+            is_recorded: false,
+            precision,
+            probe: None,
+            gradients: None,
+            watch: None,
+            guidance: None,
+        }
     }
 
     /// Training, with dropout drawn for micro-batch number `micro_batch` of the run seeded with `seed` and
@@ -45,13 +56,14 @@ impl<'a> Pass<'a> {
             probe: None,
             gradients: None,
             watch: None,
+            guidance: None,
         }
     }
 
-    /// The same pass with other dropout, which no probe observes.
+    /// The same pass with other dropout, which no probe observes, and no alignments guide.
     pub fn twin(self) -> Self {
         let other = |key: DropoutKey| DropoutKey { micro_batch: key.micro_batch | 1 << 63, ..key };
-        Self { dropout: self.dropout.map(other), probe: None, ..self }
+        Self { dropout: self.dropout.map(other), probe: None, guidance: None, ..self }
     }
 
     /// The same pass, of whose results gradients can be computed, as they can in training.
@@ -98,6 +110,11 @@ impl<'a> Pass<'a> {
         Self { watch: Some(watch), ..self }
     }
 
+    /// The same pass, in which attention is to follow alignments.
+    pub fn guided(self, guidance: &'a AttentionGuidance) -> Self {
+        Self { guidance: Some(guidance), ..self }
+    }
+
     /// The parameter as an operand. In training, its gradient can be computed unless it is frozen.
     pub(crate) fn read(&self, parameter: &Param) -> Value {
         self.read_rows(parameter, RowSelection::All)
@@ -139,6 +156,40 @@ impl<'a> Pass<'a> {
         if let Some(watch) = self.watch.filter(|watch| watch.wants(place)) {
             watch.record(place, weights());
         }
+    }
+
+    /// Computes the loss of the attention at `place`, if alignments guide it.
+    pub(super) fn guide_attention(
+        &self,
+        place: &AttentionPlace,
+        loss: impl FnOnce(&AttentionGuide) -> Option<Value>,
+    ) {
+        let is_guided = |guidance: &&AttentionGuidance| {
+            place.site == AttentionSite::Cross && place.layer == guidance.layer
+        };
+        if let Some(guidance) = self.guidance.filter(is_guided) {
+            *guidance.loss.borrow_mut() = loss(&guidance.guide);
+        }
+    }
+}
+
+/// The layer whose attention is to follow alignments, and the loss of what it does.
+#[derive(Debug)]
+pub struct AttentionGuidance {
+    layer: usize,
+    guide: AttentionGuide,
+    loss: RefCell<Option<Value>>,
+}
+
+impl AttentionGuidance {
+    /// Guides the attention to the source of the decoder's layer number `layer`, counted from 0.
+    pub fn new(layer: usize, guide: AttentionGuide) -> Self {
+        Self { layer, guide, loss: RefCell::default() }
+    }
+
+    /// The loss of the pass; `None` if it had no such attention.
+    pub fn into_loss(self) -> Option<Value> {
+        self.loss.into_inner()
     }
 }
 
