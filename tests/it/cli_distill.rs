@@ -32,6 +32,7 @@ drop_worst = 0.1
 [student]
 config = "student.toml"
 set = ["train.max_steps=8"]
+guided_alignment = 0.1
 undistilled = true
 
 [test]
@@ -99,8 +100,8 @@ fn stages<'a>(said: &'a str, what: &str) -> Vec<&'a str> {
     said.lines().filter_map(stage).collect()
 }
 
-const ALL: [&str; 7] =
-    ["translations", "translations-1", "corpus", "student", "undistilled", "int8", "report"];
+const ALL: [&str; 8] =
+    ["translations", "translations-1", "corpus", "alignment", "student", "undistilled", "int8", "report"];
 
 #[test]
 fn only_what_changed_runs_again() {
@@ -121,7 +122,7 @@ fn only_what_changed_runs_again() {
     // A filter: from the corpus on, but not what does not depend on it.
     folder.write("plan.toml", PLAN.replace("drop_worst = 0.1", "drop_worst = 0.3"));
     let said = folder.run("distill plan.toml --output out --dry-run").stderr;
-    let expected = ["corpus", "student", "int8", "report"];
+    let expected = ["corpus", "alignment", "student", "int8", "report"];
     assert_eq!(stages(&said, "would run; the last time"), expected, "{said}");
     assert_eq!(stages(&distill(&folder, "out"), "begins"), expected);
     folder.write("plan.toml", PLAN);
@@ -174,7 +175,10 @@ fn a_file_of_translations_is_a_teacher() {
         .replace("monolingual = [\"mono.src\"]", "")
         .replace("undistilled = true", "");
     folder.write("plan.toml", plan);
-    assert_eq!(stages(&distill(&folder, "out"), "begins"), ["corpus", "student", "int8", "report"]);
+    assert_eq!(
+        stages(&distill(&folder, "out"), "begins"),
+        ["corpus", "alignment", "student", "int8", "report"]
+    );
     let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
     assert!(!report.contains("| teacher |") && report.contains("| student, int8 |"), "{report}");
 }

@@ -70,7 +70,8 @@ fn agreement(folder: &Folder, run: &str) -> f64 {
 #[test]
 fn the_head_learns_the_alignments() {
     let folder = prepared();
-    let words = "--set tokenizer.kind=word --set train.max_steps=500 --set train.optimizer.learning_rate=0.01";
+    let words =
+        "--set tokenizer.kind=word --set train.max_steps=500 --set train.optimizer.learning_rate=0.01";
     train(&folder, &format!("--output plain {words}"));
     train(&folder, &format!("--output guided {words} {GUIDED}"));
     let [plain, guided] = ["plain", "guided"].map(|run| agreement(&folder, run));

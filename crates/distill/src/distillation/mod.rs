@@ -17,6 +17,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{Lock, atomic, files, fingerprint, to_json};
 use attentive_config::{Config, DecodeConfig, Task};
+use attentive_data::word_alignment::{Symmetrization, align_words};
 use attentive_data::{Lines, MAX_RECORD_BYTES, read_lines};
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
 use attentive_metrics::Bootstrap;
@@ -38,6 +39,8 @@ use crate::{FirefoxExport, Synthesis, SynthesisChoice, SynthesisFiles, Synthesis
 const PAIRS: &str = "pairs.tsv";
 /// The file of the student's corpus.
 const CORPUS: &str = "corpus.tsv";
+/// The file of word alignments.
+const LINKS: &str = "links";
 /// The weights of a trained model.
 const WEIGHTS: &str = "model/model.safetensors";
 /// The weights and the shortlist of a quantized model.
@@ -104,10 +107,10 @@ impl Distillation {
         let mut stages = Stages::new(&self.dir, is_dry, heard);
         let translations = self.translations(&mut stages)?;
         let corpus = self.corpus(&mut stages, &translations)?;
-        let student_data = self.student_data(&corpus);
+        let student_data = self.student_data(&mut stages, &corpus)?;
         let student = self.train(&mut stages, "student", &student_data, interrupt, training)?;
         let undistilled = if self.plan.student.undistilled {
-            let data = self.original_data();
+            let data = self.original_data()?;
             Some(self.train(&mut stages, "undistilled", &data, interrupt, training)?)
         } else {
             None
@@ -225,23 +228,64 @@ impl Distillation {
         })
     }
 
-    /// The training data of the student: the corpus, and original pairs if they are wanted.
-    fn student_data(&self, corpus: &StageResults) -> TrainingData {
+    /// The training data of the student: the corpus, original pairs if they are wanted, and alignments.
+    fn student_data(&self, stages: &mut Stages<'_>, corpus: &StageResults) -> Result<TrainingData> {
         let path = corpus.path(CORPUS);
         let mut parts = vec![json!({ "tsv": path_text(&path), "weight": 1.0 })];
         let mut hashes = vec![json!(corpus.hashes[CORPUS])];
-        if let (Some(text), true) = (&self.plan.text.parallel, self.plan.text.original > 0.0) {
+        let text = self.plan.text.parallel.as_ref().filter(|_| self.plan.text.original > 0.0);
+        if let Some(text) = text {
             parts.push(original(text, self.plan.text.original));
-            hashes.push(json!([hash(&text.src).ok(), hash(&text.tgt).ok(), self.plan.text.original]));
+            hashes.push(json!([hash(&text.src)?, hash(&text.tgt)?, self.plan.text.original]));
         }
-        TrainingData { parts, hashes }
+        let mut data = TrainingData { parts, hashes, settings: Vec::new() };
+        let strength = self.plan.student.guided_alignment;
+        if strength > 0.0 {
+            let aligned = self.align(stages, &data, &path, text)?;
+            data.hashes.push(json!([aligned.hashes, strength]));
+            data.settings = vec![
+                format!("train.guided_alignment={strength}"),
+                format!("data.alignments={}", json!(path_text(&aligned.path(LINKS)))),
+            ];
+            let translator = self.student.model.family.translator();
+            if translator.is_some_and(|keys| keys.alignment_head.is_none()) {
+                data.settings.push("model.alignment_head=1".into());
+            }
+        }
+        Ok(data)
+    }
+
+    /// Aligns the words of the student's data.
+    fn align(
+        &self,
+        stages: &mut Stages<'_>,
+        data: &TrainingData,
+        corpus: &Path,
+        original: Option<&ParallelText>,
+    ) -> Result<StageResults> {
+        let spec = StageSpec {
+            name: "alignment",
+            inputs: json!({ "data": data.hashes }),
+            results: &[LINKS],
+            interrupted: Interrupted::BeginsAgain,
+        };
+        stages.run(spec, |dir| {
+            let [mut src, mut tgt] = sides(corpus)?;
+            if let Some(text) = original {
+                src.extend(read_lines(&text.src)?);
+                tgt.extend(read_lines(&text.tgt)?);
+            }
+            let links = align_words(&src, &tgt, Symmetrization::default())?;
+            let lines: String = links.iter().map(|links| format!("{links}\n")).collect();
+            atomic::write_file(&dir.join(LINKS), lines.as_bytes())
+        })
     }
 
     /// The pairs of people alone.
-    fn original_data(&self) -> TrainingData {
+    fn original_data(&self) -> Result<TrainingData> {
         let text = self.plan.text.parallel.as_ref().expect("checked with the plan");
-        let hashes = vec![json!([hash(&text.src).ok(), hash(&text.tgt).ok()])];
-        TrainingData { parts: vec![original(text, 1.0)], hashes }
+        let hashes = vec![json!([hash(&text.src)?, hash(&text.tgt)?])];
+        Ok(TrainingData { parts: vec![original(text, 1.0)], hashes, settings: Vec::new() })
     }
 
     fn train(
@@ -261,6 +305,7 @@ impl Distillation {
         stages.run(spec, |dir| {
             let mut set = self.plan.student.set.clone();
             set.push(format!("data.train={}", data.toml()));
+            set.extend(data.settings.iter().cloned());
             let config = Config::load(&self.plan.student.config, &set)?;
             let options = RunOptions {
                 out: dir.join("model"),
@@ -400,6 +445,8 @@ struct TrainingData {
     parts: Vec<Value>,
     /// What they are.
     hashes: Vec<Value>,
+    /// Settings of the configuration that belong to them.
+    settings: Vec<String>,
 }
 
 impl TrainingData {

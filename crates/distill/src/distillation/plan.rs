@@ -123,6 +123,10 @@ pub struct StudentPlan {
     /// Keys of it that are set otherwise, as in `train.max_steps=5000`.
     #[serde(default)]
     pub set: Vec<String>,
+    /// The factor of the loss by which a head learns alignments of the student's corpus
+    /// (`train.guided_alignment`); 0 for none.
+    #[serde(default)]
+    pub guided_alignment: f64,
     /// Whether the same model is trained on `text.parallel` alone, for comparison.
     #[serde(default)]
     pub undistilled: bool,
