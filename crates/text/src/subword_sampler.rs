@@ -53,7 +53,8 @@ impl SubwordSampler {
         let words = WordMarks::of(tokenizer)?;
         let method = match sampling {
             SubwordSampling::BpeDropout(dropout) => {
-                let WithModel { model } = read::<merges::Section>(json).map_err(|_| "it has no merges")?;
+                let WithModel { model } =
+                    read::<merges::MergesSection>(json).map_err(|_| "it has no merges")?;
                 Method::Merges(Merges::new(model, &tokens, words.prefix(), dropout))
             }
             SubwordSampling::UnigramAlpha(alpha) => {

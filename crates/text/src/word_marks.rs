@@ -25,12 +25,12 @@ pub struct WordMarks {
 
 /// A tokenizer file with a `model` section that says how words are marked.
 #[derive(Deserialize)]
-struct File {
-    model: Section,
+struct MarkedFile {
+    model: MarkedSection,
 }
 
 #[derive(Deserialize)]
-struct Section {
+struct MarkedSection {
     #[serde(default)]
     continuing_subword_prefix: Option<String>,
     #[serde(default)]
@@ -43,9 +43,9 @@ impl WordMarks {
     /// # Errors
     /// Describes the problem with a damaged file.
     pub fn of(tokenizer: &Tokenizer) -> Result<Self, String> {
-        let File { model } =
+        let MarkedFile { model } =
             serde_json::from_slice(tokenizer.to_json()).map_err(|error| error.to_string())?;
-        let Section { continuing_subword_prefix: prefix, end_of_word_suffix: suffix } = model;
+        let MarkedSection { continuing_subword_prefix: prefix, end_of_word_suffix: suffix } = model;
         let prefix = prefix.unwrap_or_default();
         let suffix = suffix.filter(|suffix| !suffix.is_empty());
         let ids = 0..tokenizer.vocab_size() as TokenId;

@@ -11,13 +11,13 @@ use crate::progress::ProgressDisplay;
 
 const EXAMPLES: &str = "\
 Examples:
-  attentive distill configs/distill-multi30k.toml
+  attentive distill configs/distill/multi30k.toml
   attentive distill distill.toml --dry-run
   attentive distill distill.toml --output students/en-de
 
 The file names a teacher, the text that it translates, filters, the configuration of a student, and a test set; \
-docs/distillation.md describes its keys. The stages are folders in the output: `translations`, `corpus`, `student`, \
-`undistilled`, `int8`, `firefox` and `report`, each with what it was made from in `stage.json`. The student is the model in \
+docs/distillation.md describes its keys. The stages are folders in the output: `translations`, `corpus`, `alignment`, \
+`student`, `undistilled`, `int8`, `firefox` and `report`, each with what it was made from in `stage.json`. The student is the model in \
 `student/model`, the smaller one with a shortlist that in `int8/model`; `report/report.md` compares them with the teacher.
   Repeat the command after a change, a stop or a crash: only the stages whose inputs have changed run again, and one that was \
 interrupted goes on where it ended. `--dry-run` says what would run, and how long it took the last time.";

@@ -15,7 +15,7 @@ const FILE: &str = "made-from.json";
 
 /// What the parts of a corpus are made from. Parts of a corpus with another manifest are of no use.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(super) struct PartsManifest {
     model: String,
     options: String,
     text: Content,
@@ -36,7 +36,7 @@ impl From<SourceFile> for Content {
     }
 }
 
-impl Manifest {
+impl PartsManifest {
     pub(super) fn new(
         model: &str,
         options: &SynthesisOptions,

@@ -21,7 +21,7 @@ use attentive_pipeline::{Pipeline, TranslateOptions};
 use attentive_processes::Processes;
 use serde::{Deserialize, Serialize};
 
-use self::manifest::Manifest;
+use self::manifest::PartsManifest;
 use self::part::Part;
 
 /// The number of lines of a part.
@@ -239,7 +239,7 @@ fn prepare(files: SynthesisFiles<'_>, options: SynthesisOptions, model: &str, pa
         });
     }
     let references = references.map(|(file, _)| file);
-    Manifest::new(model, &options, text, references).check_or_write(parts)?;
+    PartsManifest::new(model, &options, text, references).check_or_write(parts)?;
     atomic::remove_unfinished(parts)?;
     Ok(n_lines)
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 /// The `model` section of a tokenizer with merges.
 #[derive(Deserialize)]
-pub(super) struct Section {
+pub(super) struct MergesSection {
     merges: Vec<Merge>,
 }
 
@@ -44,7 +44,7 @@ struct Rule {
 impl Merges {
     /// Reads the merges of `section` for a vocabulary of `tokens`. `prefix` marks tokens that continue a
     /// word.
-    pub(super) fn new(section: Section, tokens: &[String], prefix: &str, dropout: f64) -> Self {
+    pub(super) fn new(section: MergesSection, tokens: &[String], prefix: &str, dropout: f64) -> Self {
         let ids: HashMap<&str, TokenId> = tokens.iter().map(String::as_str).zip(0..).collect();
         let mut rules = Vec::with_capacity(section.merges.len());
         for (merge, rank) in section.merges.iter().zip(0..) {

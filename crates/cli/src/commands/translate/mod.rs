@@ -107,8 +107,6 @@ same vocabularies, and may differ in everything else.";
 pub(crate) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
-    #[command(flatten)]
-    translator: TranslatorArgs,
     /// Write one JSON object per line of the input, with everything that is known about its translations.
     #[arg(long)]
     json: bool,
@@ -131,6 +129,8 @@ pub(crate) struct Args {
     /// of translating them. Files are always translated so.
     #[arg(long, conflicts_with_all = ["prefix", "constraints", "alignments"])]
     keep_placeables: bool,
+    #[command(flatten)]
+    translator: TranslatorArgs,
     /// Begin the translation of each line with the text on the same line of this file.
     #[arg(long, value_name = "FILE")]
     prefix: Option<PathBuf>,
