@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::cli_model::CONFIG;
 use crate::cli_model::stdout;
 use crate::run::Folder;
 
@@ -93,4 +94,80 @@ fn mistakes_are_explained_and_leave_no_file() {
     folder.fails("clean a.en a.de --output b.en -", 2, &["--output -"]);
     folder.fails("clean a.en a.de --output b.tsv.gz", 2, &["no .gz file", "compress them afterwards"]);
     folder.fails("clean a.en a.de --output b.en b.de c.de", 2, &["a corpus has one or two files"]);
+}
+
+/// A folder with a model that subtracts each digit from 9, which is its own inverse, and a corpus of 120 pairs,
+/// every sixth of which is no translation.
+fn scored() -> Folder {
+    let folder = Folder::new();
+    let pair = |n: usize, added: usize| {
+        let [a, b] = [n / 10 % 10, n % 10];
+        format!("{a} {b}\t{} {}\n", (9 + added - a) % 10, (9 + added - b) % 10)
+    };
+    let config = CONFIG
+        .replace("train = { builtin = 'reverse', pairs = 200 }", "train = { tsv = 'good.tsv' }")
+        .replace("valid = { builtin = 'reverse', pairs = 10 }", "")
+        .replace("max_steps = 6", "max_steps = 500")
+        .replace("validate_every = 3\nsave_every = 2", "validate_every = 0\nsave_every = 500");
+    folder.write("c.toml", config).write("good.tsv", (0..100).map(|n| pair(n, 0)).collect::<String>()).write(
+        "pairs.tsv",
+        (0..120).map(|n| pair(n * 7, if n % 6 == 5 { 3 } else { 0 })).collect::<String>(),
+    );
+    let outcome = folder.run("train c.toml --set train.optimizer.learning_rate=0.01");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder
+}
+
+const BARE: &str = "--without letters,numbers,copy,ratio,repetition,duplicate";
+
+#[test]
+fn models_find_pairs_that_are_no_translations() {
+    let folder = scored();
+    for models in ["--score runs/c", "--score-backward runs/c", "--score runs/c --score-backward runs/c"] {
+        let command = format!("clean pairs.tsv {BARE} {models}");
+        let outcome =
+            folder.run(&format!("{command} --min-score 16.7% --output kept.tsv --dropped dropped.tsv"));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stdout.contains("scored: 120 pairs"), "{outcome:?}");
+        assert!(
+            outcome.stdout.contains("dropped for a score below") && outcome.stdout.contains(": 20 pairs")
+        );
+        let read = |name: &str| fs::read_to_string(folder.path(name)).unwrap();
+        let (kept, dropped) = (read("kept.tsv"), read("dropped.tsv"));
+        assert_eq!((kept.lines().count(), dropped.lines().count()), (100, 20));
+        let is_wrong = |line: &&str| line.split('\t').next().unwrap().parse::<usize>().unwrap() % 6 == 0;
+        let found = dropped.lines().filter(is_wrong).count();
+        assert!(found >= 18, "{models}: {found} of 20 are no translations\n{dropped}");
+        let score = |line: &str| line.split('\t').nth(2).unwrap().parse::<f64>().unwrap();
+        let least = kept.lines().map(score).fold(f64::INFINITY, f64::min);
+        // The same limit as a number, rounded as in the file.
+        let outcome = folder.run(&format!("{command} --min-score {} --json", least - 1e-4));
+        let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let scores = &report["scores"];
+        assert!(scores["dropped"].as_u64().unwrap().abs_diff(20) <= 1, "{report}");
+        assert_eq!(report["kept"], 120, "what the rules kept");
+        fs::remove_file(folder.path("kept.tsv")).unwrap();
+        fs::remove_file(folder.path("dropped.tsv")).unwrap();
+    }
+    folder.fails("clean pairs.tsv --min-score 5%", 2, &["`--min-score` has no scores"]);
+    folder.fails("clean pairs.tsv --score runs/c --min-score many", 2, &["a share such as 5%"]);
+    folder.fails("clean pairs.tsv --score runs/none", 1, &["runs/none"]);
+}
+
+#[test]
+fn training_leaves_out_pairs_that_break_rules() {
+    let folder = scored();
+    let config = CONFIG.replace(
+        "train = { builtin = 'reverse', pairs = 200 }",
+        "train = { tsv = 'pairs.tsv' }\nfilters = ['numbers']",
+    );
+    folder.write("filtered.toml", config);
+    let outcome = folder.run("train filtered.toml");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stderr.contains("dropped by the rule `numbers`"), "{outcome:?}");
+    folder.fails(
+        "train filtered.toml --output x --set data.filters=['language']",
+        2,
+        &["`data.filters`", "no more than a pair", "`language`"],
+    );
 }

@@ -149,7 +149,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("models = [\"runs/c\"]", "models = [\"runs/x\"]", &["runs/x"]),
         ("candidates = 2", "choice = 'mbr'\ncandidates = 1", &["teacher.candidates", "from 2"]),
         ("drop_worst = 0.1", "drop_worst = 1.0", &["filter.drop_worst"]),
-        ("without = [", "without = ['nonsense', ", &["there is no rule `nonsense`"]),
+        ("without = [", "without = ['nonsense', ", &["unknown variant `nonsense`", "`ratio`"]),
         ("candidates = 2", "candidate = 2", &["candidate", "docs/distillation.md"]),
         ("parallel = { src = \"train.src\", tgt = \"train.tgt\" }", "", &["text.original"]),
         ("config = \"student.toml\"", "config = \"none.toml\"", &["none.toml"]),

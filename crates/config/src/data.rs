@@ -6,6 +6,7 @@ use attentive_base::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::CleaningRule;
 use super::corpus::{CorpusSource, ONE_OF, OneCorpus};
 
 /// Name of the folder for training data on disk, unless configured.
@@ -56,6 +57,11 @@ pub struct DataConfig {
     /// Whether to leave out pairs whose two sides are the same. They are counted in the log.
     #[schemars(extend("x-task" = "translate"))]
     pub drop_copies: bool,
+    /// Rules of `attentive clean` by which pairs are left out of training, with their usual limits. They are
+    /// counted in the log. Mending, languages and near-duplicates need the command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["ratio", "letters", "numbers"]], "x-task" = "translate"))]
+    pub filters: Vec<CleaningRule>,
     /// A file of word alignments of the training corpus, which `attentive align` writes: for each line, links
     /// `i-j` of the words of source and target, counted from 0. A blank line has none. With several corpora,
     /// it has the lines of all, one corpus after another. `train.guided_alignment` is what it is for.
@@ -156,6 +162,7 @@ impl Default for DataConfig {
             max_ratio: 0.0,
             drop_repeated: false,
             drop_copies: false,
+            filters: Vec::new(),
             alignments: None,
             store: StoreKind::Auto,
             store_dir: None,

@@ -2,6 +2,7 @@
 
 mod distillation;
 mod firefox;
+mod pair_scorer;
 mod synthesis;
 
 pub use distillation::{
@@ -9,4 +10,5 @@ pub use distillation::{
     StageObserver, StageState, StudentPlan, TeacherChoice, TeacherPlan, TextPlan,
 };
 pub use firefox::FirefoxExport;
+pub use pair_scorer::{PairScorer, ScoreLimit};
 pub use synthesis::{Synthesis, SynthesisChoice, SynthesisCounts, SynthesisFiles, SynthesisOptions};

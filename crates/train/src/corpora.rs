@@ -85,7 +85,11 @@ fn take(
 
 /// The filters that drop lines of the training corpus.
 pub(super) fn filters(config: &Config) -> Filters {
-    Filters { repeated: config.data.drop_repeated, copies: config.data.drop_copies }
+    Filters {
+        repeated: config.data.drop_repeated,
+        copies: config.data.drop_copies,
+        rules: config.data.filters.clone(),
+    }
 }
 
 /// Reports the progress of reading the corpus called `what` to `observer`.

@@ -1,13 +1,18 @@
 //! `attentive clean`: mends parallel text, and drops what cannot be a translation.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_data::cleaning::{
     CleanedPair, Cleaner, CleaningOptions, CleaningReport, CleaningRule, ExpectedLanguages, PairReader,
+    SentencePair,
 };
+use attentive_distill::{PairScorer, ScoreLimit};
+use serde::Serialize;
 
 use crate::corpus_files::corpus;
 use crate::examples::printable;
@@ -19,12 +24,17 @@ Examples:
   attentive clean train.en train.de --languages en de --output clean.en clean.de
   attentive clean corpus.tsv.gz --output clean.tsv --dropped dropped.tsv
   attentive clean train.en train.de --languages en de --explain 3
+  attentive clean train.en train.de --score runs/en-de --score-backward runs/de-en --min-score 5% --output clean.tsv
 
 Without `--output`, only the report is printed: how many pairs each rule drops, and what was mended. A pair counts for the \
 first rule that it breaks, in the order of the report. `--dropped` writes each dropped pair with the number of its line and the \
 rule; look at these before you trust a rule, since what is wrong depends on the corpus. Program names, for example, are \
 rightly the same in both languages. `--without` turns rules off. The usual limits fit languages that put blanks between words; \
 for Chinese, Japanese or Thai, try `--without ratio,long-word,numbers` first.
+  Models find pairs that are well-formed, but no translations of each other. `--score` is the average natural log-probability \
+of a token of the target, `--score-backward` that of the source by a model of the opposite direction; with both, the score is \
+their dual conditional cross-entropy, from 0 to 1. Without `--min-score`, the report only says how scores are distributed. In \
+a file of both sides, the score is a third column.
   Text is read piece by piece, so a corpus may be larger than the RAM; of each kept pair, 10 to 20 bytes are remembered, to \
 find duplicates.";
 
@@ -69,6 +79,15 @@ pub(crate) struct Args {
     /// Smallest share of words with a letter.
     #[arg(long, value_name = "SHARE", default_value = "0.4")]
     min_words_of_letters: f64,
+    /// Model that translates the sources, to score the pairs that no rule drops.
+    #[arg(long, value_name = "MODEL")]
+    score: Option<PathBuf>,
+    /// Model of the opposite direction, to score these pairs.
+    #[arg(long, value_name = "MODEL")]
+    score_backward: Option<PathBuf>,
+    /// Drop the scored pairs with a lower score than this, such as `-2.5`, or the worst of them, such as `5%`.
+    #[arg(long, value_name = "X|P%", allow_hyphen_values = true)]
+    min_score: Option<ScoreLimit>,
     /// Print the report as JSON.
     #[arg(long)]
     json: bool,
@@ -109,50 +128,199 @@ impl Args {
 /// A dropped pair with the number of its line.
 type Example = (usize, CleanedPair);
 
+/// What `--dropped` and `--explain` call a pair of a low score.
+const LOW_SCORE: &str = "score";
+
 pub(super) fn run(args: &Args) -> Result<()> {
     let options = args.options()?;
+    let scorer = PairScorer::load(args.score.as_deref(), args.score_backward.as_deref())?;
+    if args.min_score.is_some() && scorer.is_none() {
+        return Err(Error::usage("`--min-score` has no scores", "add `--score` or `--score-backward`"));
+    }
     let mut reader = PairReader::open(&corpus("`attentive clean`", &args.files, &args.languages)?)?;
     check_outputs(args)?;
-    let mut outputs = Vec::new();
-    for path in &args.output {
-        outputs.extend(OutputWriter::beside_stdout("--output", Some(path), &args.files)?);
-    }
-    let dropped = args.dropped.as_deref();
-    let mut dropped =
-        OutputWriter::beside_stdout("--dropped", dropped, args.files.iter().chain(&args.output))?;
+    let mut sink = Sink::open(args)?;
+    let mut scored = scorer.map(ScoredPairs::new).transpose()?;
     let mut cleaner = Cleaner::new(options);
-    let mut examples: BTreeMap<&str, Vec<Example>> = BTreeMap::new();
     loop {
         let (lines, pairs): (Vec<usize>, Vec<_>) = reader.next(CHUNK)?.into_iter().unzip();
         if pairs.is_empty() {
             break;
         }
+        let (mut kept, mut kept_lines) = (Vec::new(), Vec::new());
         for (line, one) in lines.into_iter().zip(cleaner.clean(pairs)) {
             match one.dropped {
-                None => write(&mut outputs, &one)?,
-                Some(rule) => {
-                    if let Some(out) = &mut dropped {
-                        let [src, tgt] = [&one.pair.src, &one.pair.tgt].map(|text| text.replace('\t', " "));
-                        out.line(format_args!("{line}\t{}\t{src}\t{tgt}", rule.name()))?;
-                    }
-                    let shown = examples.entry(rule.name()).or_default();
-                    if shown.len() < args.explain {
-                        shown.push((line, one));
-                    }
+                Some(rule) => sink.drop(rule.name(), line, one)?,
+                None if scored.is_some() => {
+                    kept.push(one.pair);
+                    kept_lines.push(line);
                 }
+                None => sink.keep(&one.pair, None)?,
+            }
+        }
+        if let Some(scored) = &mut scored {
+            scored.add(kept_lines, kept)?;
+        }
+    }
+    let scores = scored.map(|scored| scored.finish(args.min_score, &mut sink)).transpose()?;
+    let examples = sink.finish()?;
+    let mut out = OutputWriter::stdout();
+    if args.json {
+        out.json(&JsonReport { rules: cleaner.report(), scores })?;
+    } else {
+        let mut lines = report(cleaner.report(), &examples);
+        lines.extend(scores.iter().flat_map(ScoreReport::lines));
+        lines.iter().try_for_each(|line| out.line(line))?;
+    }
+    out.flush()
+}
+
+/// The report as JSON.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    #[serde(flatten)]
+    rules: &'a CleaningReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scores: Option<ScoreReport>,
+}
+
+/// Where pairs go.
+struct Sink {
+    outputs: Vec<OutputWriter>,
+    dropped: Option<OutputWriter>,
+    /// The number of dropped pairs of each rule that are shown.
+    n_examples: usize,
+    examples: BTreeMap<&'static str, Vec<Example>>,
+}
+
+impl Sink {
+    fn open(args: &Args) -> Result<Self> {
+        let mut outputs = Vec::new();
+        for path in &args.output {
+            outputs.extend(OutputWriter::beside_stdout("--output", Some(path), &args.files)?);
+        }
+        let inputs = args.files.iter().chain(&args.output);
+        let dropped = OutputWriter::beside_stdout("--dropped", args.dropped.as_deref(), inputs)?;
+        Ok(Self { outputs, dropped, n_examples: args.explain, examples: BTreeMap::new() })
+    }
+
+    fn keep(&mut self, pair: &SentencePair, score: Option<f64>) -> Result<()> {
+        match &mut self.outputs[..] {
+            [] => Ok(()),
+            [both] => {
+                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| text.replace('\t', " "));
+                match score {
+                    Some(score) => both.line(format_args!("{src}\t{tgt}\t{score:.4}")),
+                    None => both.line(format_args!("{src}\t{tgt}")),
+                }
+            }
+            [src, tgt, ..] => {
+                src.line(&pair.src)?;
+                tgt.line(&pair.tgt)
             }
         }
     }
-    for out in outputs.into_iter().chain(dropped) {
-        out.finish()?;
+
+    fn drop(&mut self, rule: &'static str, line: usize, one: CleanedPair) -> Result<()> {
+        if let Some(out) = &mut self.dropped {
+            let [src, tgt] = [&one.pair.src, &one.pair.tgt].map(|text| text.replace('\t', " "));
+            out.line(format_args!("{line}\t{rule}\t{src}\t{tgt}"))?;
+        }
+        let shown = self.examples.entry(rule).or_default();
+        if shown.len() < self.n_examples {
+            shown.push((line, one));
+        }
+        Ok(())
     }
-    let mut out = OutputWriter::stdout();
-    if args.json {
-        out.json(cleaner.report())?;
-    } else {
-        report(cleaner.report(), &examples).iter().try_for_each(|line| out.line(line))?;
+
+    /// Completes the files, and returns the examples.
+    fn finish(self) -> Result<BTreeMap<&'static str, Vec<Example>>> {
+        for out in self.outputs.into_iter().chain(self.dropped) {
+            out.finish()?;
+        }
+        Ok(self.examples)
     }
-    out.flush()
+}
+
+/// Pairs with scores, which wait in a file until all scores are known.
+struct ScoredPairs {
+    scorer: PairScorer,
+    waiting: BufWriter<File>,
+    scores: Vec<f64>,
+}
+
+/// How scores are distributed.
+#[derive(Serialize)]
+struct ScoreReport {
+    /// The pairs that were scored.
+    pairs: usize,
+    /// Those that were dropped.
+    dropped: usize,
+    /// The least score that was kept, if there was a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least: Option<f64>,
+    /// Scores below which these percentages of the pairs are.
+    percentiles: Vec<(u32, f64)>,
+}
+
+impl ScoredPairs {
+    fn new(scorer: PairScorer) -> Result<Self> {
+        let file = tempfile::tempfile().map_err(Error::io("create a file in", &std::env::temp_dir()))?;
+        Ok(Self { scorer, waiting: BufWriter::new(file), scores: Vec::new() })
+    }
+
+    fn add(&mut self, lines: Vec<usize>, pairs: Vec<SentencePair>) -> Result<()> {
+        let scores = self.scorer.scores(&pairs)?;
+        for ((line, pair), score) in lines.into_iter().zip(pairs).zip(&scores) {
+            let row = serde_json::to_string(&(line, pair.src, pair.tgt)).expect("text and a number");
+            writeln!(self.waiting, "{row}").map_err(Self::unwritable)?;
+            self.scores.push(if score.is_nan() { f64::NEG_INFINITY } else { *score });
+        }
+        Ok(())
+    }
+
+    fn unwritable(error: io::Error) -> Error {
+        Error::io("write a file in", &std::env::temp_dir())(error)
+    }
+
+    /// Passes on all pairs, and says how they were scored.
+    fn finish(self, limit: Option<ScoreLimit>, sink: &mut Sink) -> Result<ScoreReport> {
+        let least = limit.and_then(|limit| limit.least(&self.scores));
+        let mut file = self.waiting.into_inner().map_err(|error| Self::unwritable(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(Self::unwritable)?;
+        let mut dropped = 0;
+        for (row, &score) in BufReader::new(file).lines().zip(&self.scores) {
+            let row = row.map_err(Self::unwritable)?;
+            let (line, src, tgt): (usize, String, String) =
+                serde_json::from_str(&row).map_err(|error| Self::unwritable(error.into()))?;
+            let pair = SentencePair { src, tgt };
+            if least.is_some_and(|least| score < least) {
+                dropped += 1;
+                sink.drop(LOW_SCORE, line, CleanedPair { pair, mended: Vec::new(), dropped: None })?;
+            } else {
+                sink.keep(&pair, Some(score))?;
+            }
+        }
+        let mut scores = self.scores;
+        scores.sort_unstable_by(f64::total_cmp);
+        let of = |percent: u32| Some((percent, *scores.get(scores.len() * percent as usize / 100)?));
+        let percentiles = [1, 5, 10, 25, 50, 75].into_iter().filter_map(of).collect();
+        Ok(ScoreReport { pairs: scores.len(), dropped, least, percentiles })
+    }
+}
+
+impl ScoreReport {
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("scored: {}", count(self.pairs, "pair"))];
+        let below = self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {score:.3}"));
+        lines.extend(Some(below.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
+        lines.extend(
+            self.least.map(|least| {
+                format!("dropped for a score below {least:.3}: {}", count(self.dropped, "pair"))
+            }),
+        );
+        lines
+    }
 }
 
 /// Refuses files that would replace each other, and names that promise another format.
@@ -178,19 +346,8 @@ fn check_outputs(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn write(outputs: &mut [OutputWriter], CleanedPair { pair, .. }: &CleanedPair) -> Result<()> {
-    match outputs {
-        [] => Ok(()),
-        [both] => both.line(format_args!("{}\t{}", pair.src.replace('\t', " "), pair.tgt.replace('\t', " "))),
-        [src, tgt, ..] => {
-            src.line(&pair.src)?;
-            tgt.line(&pair.tgt)
-        }
-    }
-}
-
 /// The report as text.
-fn report(report: &CleaningReport, examples: &BTreeMap<&str, Vec<Example>>) -> Vec<String> {
+fn report(report: &CleaningReport, examples: &BTreeMap<&'static str, Vec<Example>>) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];
     let mut rows = vec![row("read", report.pairs), row("kept", report.kept)];

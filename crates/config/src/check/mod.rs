@@ -57,6 +57,7 @@ impl Config {
         lengths(self)?;
         training::twins(self)?;
         training::guided_alignment(self)?;
+        filters(&self.data)?;
         training::validation(self)
     }
 }
@@ -172,4 +173,19 @@ fn refuse(key: &str, expected: impl Display, found: impl Display) -> Result<()> 
 
 fn refuse_with(key: &str, expected: impl Display, found: impl Display, hint: Option<String>) -> Result<()> {
     Err(Error::Config { key: key.to_owned(), expected: expected.to_string(), found: found.to_string(), hint })
+}
+
+/// Refuses rules that need more than a pair.
+fn filters(data: &DataConfig) -> Result<()> {
+    match data.filters.iter().find(|rule| !rule.is_of_single_pairs()) {
+        None => Ok(()),
+        Some(rule) => refuse_with(
+            "data.filters",
+            "rules that need no more than a pair",
+            format!("`{}`", rule.name()),
+            Some(
+                "`attentive clean` has it; `data.drop_repeated` leaves out pairs that occurred before".into(),
+            ),
+        ),
+    }
 }

@@ -11,15 +11,14 @@ mod rule;
 mod text_facts;
 
 use std::collections::HashSet;
-use std::str::FromStr;
 
+pub use attentive_config::CleaningRule;
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
 pub use self::language::ExpectedLanguages;
 pub use self::mend::Mend;
 pub use self::pair_reader::PairReader;
-pub use self::rule::CleaningRule;
 use self::text_facts::TextFacts;
 
 /// What is dropped.
@@ -154,6 +153,12 @@ impl CleaningReport {
 }
 
 impl CleaningOptions {
+    /// Returns the first of `rules` that a pair breaks, as it is.
+    pub(crate) fn broken(&self, rules: &[CleaningRule], pair: &SentencePair) -> Option<CleaningRule> {
+        let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
+        rules.iter().copied().find(|rule| rule::is_broken(*rule, self, pair, &sides))
+    }
+
     /// The pair, mended, with the rule that drops it, apart from duplicates, for which the number is.
     fn judged(&self, pair: Option<SentencePair>) -> (CleanedPair, u64) {
         let Some(pair) = pair else {
@@ -164,20 +169,9 @@ impl CleaningOptions {
         let (pair, mended) = mend::mended(pair);
         let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
         let rules = CleaningRule::ALL.into_iter().filter(|rule| !self.without.contains(rule));
-        let dropped = rules.into_iter().find(|rule| rule.is_broken(self, &pair, &sides));
+        let dropped = rules.into_iter().find(|rule| rule::is_broken(*rule, self, &pair, &sides));
         let hash = if dropped.is_none() { near_duplicates::hash(&pair) } else { 0 };
         (CleanedPair { pair, mended, dropped }, hash)
-    }
-}
-
-impl FromStr for CleaningRule {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name);
-            format!("there is no rule `{name}`; the rules are {}", names.join(", "))
-        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use attentive_base::count::count;
+use attentive_config::CleaningRule;
 
 use crate::corpus::data_kind::DataKind;
 use crate::reading::lines::MAX_LINE_BYTES;
@@ -62,6 +63,7 @@ pub(crate) enum DropReason {
     Control,
     Repeated,
     Copy,
+    Rule(CleaningRule),
 }
 
 impl Item {

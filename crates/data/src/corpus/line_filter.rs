@@ -8,6 +8,7 @@ use attentive_base::count::{count, number};
 use attentive_base::error::Error;
 use serde::{Deserialize, Serialize};
 
+use crate::cleaning::{CleaningOptions, CleaningRule, SentencePair};
 use crate::corpus::data_kind::DataKind;
 use crate::corpus::item::{DropReason, Item, NumberedItem};
 use crate::reading::lines::MAX_LINE_BYTES;
@@ -27,13 +28,16 @@ pub struct ReadStats {
     pub repeated: usize,
     /// Dropped because both sides are the same.
     pub copies: usize,
+    /// Dropped by each rule of `data.filters`, in the order of [`CleaningRule::ALL`].
+    #[serde(default)]
+    pub by_rule: [usize; CleaningRule::ALL.len()],
 }
 
 impl ReadStats {
     /// Returns the number of lines kept.
     pub fn kept(&self) -> usize {
-        let Self { lines, empty, too_long, control, repeated, copies } = self;
-        lines - empty - too_long - control - repeated - copies
+        let Self { lines, empty, too_long, control, repeated, copies, by_rule } = self;
+        lines - empty - too_long - control - repeated - copies - by_rule.iter().sum::<usize>()
     }
 
     /// Returns the error for the files of a corpus without usable lines.
@@ -48,16 +52,19 @@ impl ReadStats {
 
 impl fmt::Display for ReadStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { lines, empty, too_long, control, repeated, copies } = *self;
+        let Self { lines, empty, too_long, control, repeated, copies, by_rule } = *self;
         let kept = number(self.kept() as u64);
         write!(f, "{kept} of {} kept", count(lines, "line"))?;
-        for (dropped, reason) in [
+        let by_rule = by_rule.into_iter().zip(CleaningRule::ALL);
+        let by_rule = by_rule.map(|(dropped, rule)| (dropped, format!("by the rule `{}`", rule.name())));
+        let reasons = [
             (empty, "with an empty side".to_owned()),
             (too_long, format!("longer than {}", count(MAX_LINE_BYTES, "byte"))),
             (control, "with control characters".to_owned()),
             (repeated, "that occurred before".to_owned()),
             (copies, "with equal sides".to_owned()),
-        ] {
+        ];
+        for (dropped, reason) in reasons.into_iter().chain(by_rule) {
             if dropped > 0 {
                 write!(f, ", {} dropped {reason}", number(dropped as u64))?;
             }
@@ -67,12 +74,14 @@ impl fmt::Display for ReadStats {
 }
 
 /// Usable lines that are dropped on request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
     /// True if lines that occurred before are dropped. This takes 8 to 18 bytes of RAM for each line.
     pub repeated: bool,
     /// True if pairs are dropped whose sides are equal.
     pub copies: bool,
+    /// Rules by which pairs are dropped, with their usual limits.
+    pub rules: Vec<CleaningRule>,
 }
 
 /// Numbers the lines of a corpus of one kind, and drops those that are not used.
@@ -115,6 +124,10 @@ impl LineFilter {
             self.skip(DropReason::Copy);
             return Ok(None);
         }
+        if let Some(rule) = self.broken_rule(&item) {
+            self.skip(DropReason::Rule(rule));
+            return Ok(None);
+        }
         if let (Some(tag), Item::Translation { src, .. }) = (tag, &mut item) {
             *src = format!("{tag} {src}");
         }
@@ -136,6 +149,17 @@ impl LineFilter {
             DropReason::Control => self.stats.control += 1,
             DropReason::Repeated => self.stats.repeated += 1,
             DropReason::Copy => self.stats.copies += 1,
+            DropReason::Rule(rule) => self.stats.by_rule[rule as usize] += 1,
         }
+    }
+
+    /// The first of the rules that a pair breaks.
+    fn broken_rule(&self, item: &Item) -> Option<CleaningRule> {
+        let Item::Translation { src, tgt } = item else { return None };
+        if self.filters.rules.is_empty() {
+            return None;
+        }
+        let pair = SentencePair { src: src.clone(), tgt: tgt.clone() };
+        CleaningOptions::default().broken(&self.filters.rules, &pair)
     }
 }

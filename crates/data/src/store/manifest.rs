@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{Config, CorpusFile, CorpusSource, FORMAT, SpecialNames, TokenizerConfig};
+use attentive_config::{
+    CleaningRule, Config, CorpusFile, CorpusSource, FORMAT, SpecialNames, TokenizerConfig,
+};
 use attentive_text::Tokenizers;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -47,6 +49,8 @@ pub struct StoreKey {
     max_ratio: f64,
     drop_repeated: bool,
     drop_copies: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filters: Vec<CleaningRule>,
 }
 
 /// A file that was read, identified by its metadata.
@@ -98,6 +102,7 @@ impl StoreKey {
             max_ratio: config.data.max_ratio,
             drop_repeated: config.data.drop_repeated,
             drop_copies: config.data.drop_copies,
+            filters: config.data.filters.clone(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Lines and pairs that are not used.
 
 use attentive_base::error::Error;
-use attentive_config::{Task, TokenizerConfig, TokenizerKind};
+use attentive_config::{CleaningRule, Task, TokenizerConfig, TokenizerKind};
 use attentive_text::{self as text, Masks};
 
 use super::files::{Files, jsonl, texts, tsv};
@@ -15,7 +15,7 @@ fn filters_drop_and_count_lines() {
     let tsv_file = b"a\tb\nc\tc \na\tb\nb\ta\n\na\tb\nc\tc\n";
     let files = Files::new(&[("tsv", tsv_file)]);
     let read = |repeated, copies| {
-        let filters = Filters { repeated, copies };
+        let filters = Filters { repeated, copies, ..Filters::default() };
         let (kind, dir) = (DataKind::Translations, files.path(""));
         let corpus = read_filtered(&tsv(), kind, Some(&dir), 0, filters, &mut unwatched).unwrap();
         let lines: Vec<usize> = corpus.entries().iter().map(|entry| entry.line).collect();
@@ -32,6 +32,23 @@ fn filters_drop_and_count_lines() {
     assert_eq!(read(false, true).0, [1, 3, 4, 6]);
     // Two of the lines differ only in a space.
     assert_eq!(read(true, false).0, [1, 2, 4, 7]);
+}
+
+#[test]
+fn pairs_are_dropped_by_rules_of_cleaning() {
+    let tsv_file = "a dog runs home\tein Hund läuft heim\na dog runs\tein sehr sehr langer Satz über einen Hund und noch \
+                    viel mehr als das\n3 dogs run\tzwei Hunde laufen\n1234 567\t1234 567\n";
+    let files = Files::new(&[("tsv", tsv_file.as_bytes())]);
+    let rules = vec![CleaningRule::Numbers, CleaningRule::Ratio, CleaningRule::Letters];
+    let filters = Filters { rules, ..Filters::default() };
+    let (kind, dir) = (DataKind::Translations, files.path(""));
+    let corpus = read_filtered(&tsv(), kind, Some(&dir), 0, filters, &mut unwatched).unwrap();
+    assert_eq!(corpus.entries().iter().map(|entry| entry.line).collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        corpus.stats().to_string(),
+        "1 of 4 lines kept, 1 dropped by the rule `ratio`, 1 dropped by the rule `letters`, 1 dropped by the rule \
+         `numbers`"
+    );
 }
 
 #[test]

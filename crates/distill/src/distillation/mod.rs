@@ -218,7 +218,11 @@ impl Distillation {
         let hashes: Vec<&String> = translations.iter().map(|(_, hash)| hash).collect();
         let spec = StageSpec {
             name: "corpus",
-            inputs: json!({ "translations": hashes, "filter": self.plan.filter }),
+            inputs: json!({
+                "translations": hashes,
+                "filter": FilterPlan { backward: None, ..self.plan.filter.clone() },
+                "backward": self.plan.filter.backward.as_deref().map(fingerprint),
+            }),
             results: &[CORPUS],
             interrupted: Interrupted::BeginsAgain,
         };

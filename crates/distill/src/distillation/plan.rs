@@ -106,12 +106,13 @@ pub struct FilterPlan {
     /// Whether the rules of `attentive clean` are applied.
     pub rules: bool,
     /// Rules that are not applied.
-    #[serde(serialize_with = "rule_names", deserialize_with = "rules")]
     pub without: Vec<CleaningRule>,
     /// The codes of both languages, to drop text in others.
     pub languages: Option<[String; 2]>,
     /// The share of the pairs with the lowest scores that is dropped.
     pub drop_worst: f64,
+    /// A model of the opposite direction, by which pairs are scored in place of the teacher.
+    pub backward: Option<PathBuf>,
 }
 
 /// `[student]`.
@@ -144,7 +145,7 @@ pub struct FirefoxPlan {
 
 impl Default for FilterPlan {
     fn default() -> Self {
-        Self { rules: true, without: Vec::new(), languages: None, drop_worst: 0.0 }
+        Self { rules: true, without: Vec::new(), languages: None, drop_worst: 0.0, backward: None }
     }
 }
 
@@ -197,6 +198,9 @@ impl DistillationPlan {
                 "`closest`".into(),
             );
         }
+        if self.filter.backward.is_some() && self.filter.drop_worst == 0.0 {
+            return refuse("filter.drop_worst", "a share of the pairs, which the model scores", "0".into());
+        }
         if !(0.0..1.0).contains(&self.filter.drop_worst) {
             let found = self.filter.drop_worst.to_string();
             return refuse("filter.drop_worst", "a share from 0 up to, but not including, 1", found);
@@ -234,13 +238,4 @@ fn utility<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Utility, D::Err
         "bleu" => Ok(Utility::Bleu),
         other => Err(serde::de::Error::custom(format!("expected `chrf` or `bleu`, found `{other}`"))),
     }
-}
-
-fn rule_names<S: Serializer>(rules: &[CleaningRule], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(rules.iter().map(|rule| rule.name()))
-}
-
-fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CleaningRule>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
-    names.iter().map(|name| name.parse().map_err(serde::de::Error::custom)).collect()
 }

@@ -11,6 +11,7 @@ use attentive_data::{Line, Lines, MAX_RECORD_BYTES};
 use serde::Serialize;
 
 use super::plan::FilterPlan;
+use crate::{PairScorer, ScoreLimit};
 
 /// The number of pairs that are filtered at a time.
 const CHUNK: usize = 1 << 14;
@@ -45,7 +46,9 @@ struct Row {
 /// [`Error::Io`] if a file cannot be read or written; [`Error::Line`] for a line without two columns;
 /// [`Error::Data`] if no pair is left.
 pub(super) fn write(files: &[PathBuf], filter: &FilterPlan, corpus: &Path, report: &Path) -> Result<()> {
-    let least_score = least_score(files, filter.drop_worst)?;
+    let scorer = PairScorer::load(None, filter.backward.as_deref())?;
+    let scorer = scorer.as_ref();
+    let least_score = least_score(files, filter.drop_worst, scorer)?;
     let languages = filter.languages.as_ref().map(|[src, tgt]| ExpectedLanguages::new(src, tgt));
     let options = CleaningOptions {
         without: filter.without.clone(),
@@ -60,7 +63,7 @@ pub(super) fn write(files: &[PathBuf], filter: &FilterPlan, corpus: &Path, repor
     for file in files {
         let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
         loop {
-            let rows = rows(&mut lines)?;
+            let rows = rows(&mut lines, scorer)?;
             if rows.is_empty() {
                 break;
             }
@@ -97,7 +100,7 @@ fn cleaned(cleaner: Option<&mut Cleaner>, pairs: Vec<SentencePair>) -> Vec<Sente
 }
 
 /// The score that all but this share of the pairs have at least; `None` if nothing is dropped by its score.
-fn least_score(files: &[PathBuf], share: f64) -> Result<Option<f64>> {
+fn least_score(files: &[PathBuf], share: f64, scorer: Option<&PairScorer>) -> Result<Option<f64>> {
     if share == 0.0 {
         return Ok(None);
     }
@@ -105,23 +108,30 @@ fn least_score(files: &[PathBuf], share: f64) -> Result<Option<f64>> {
     for file in files {
         let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
         loop {
-            let rows = rows(&mut lines)?;
+            let rows = rows(&mut lines, scorer)?;
             if rows.is_empty() {
                 break;
             }
             scores.extend(rows.into_iter().filter_map(|row| row.score));
         }
     }
-    let dropped = (scores.len() as f64 * share) as usize;
-    if dropped == 0 {
-        return Ok(None);
-    }
-    let (_, least, _) = scores.select_nth_unstable_by(dropped, f64::total_cmp);
-    Ok(Some(*least))
+    Ok(ScoreLimit::Worst(share).least(&scores))
 }
 
-/// The next rows; none at the end.
-fn rows(lines: &mut Lines<impl io::Read>) -> Result<Vec<Row>> {
+/// The next rows, none at the end; with the scores of `scorer` in place of their own, if there is one.
+fn rows(lines: &mut Lines<impl io::Read>, scorer: Option<&PairScorer>) -> Result<Vec<Row>> {
+    let mut rows = unscored_rows(lines)?;
+    if let Some(scorer) = scorer {
+        let pairs: Vec<SentencePair> = rows.iter().map(|row| row.pair.clone()).collect();
+        for (row, score) in rows.iter_mut().zip(scorer.scores(&pairs)?) {
+            row.score = Some(if score.is_nan() { f64::NEG_INFINITY } else { score });
+        }
+    }
+    Ok(rows)
+}
+
+/// The next rows with their own scores.
+fn unscored_rows(lines: &mut Lines<impl io::Read>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     while rows.len() < CHUNK {
         let problem = match lines.next_line()? {
