@@ -51,6 +51,9 @@ pub struct Pair {
     pub german: TaggedSentence,
     /// The clause structure of the sentence.
     pub clause_type: ClauseType,
+    /// The words that are translations of each other: numbers of an English and a German word between blanks,
+    /// counted from 0.
+    pub links: Vec<(usize, usize)>,
 }
 
 /// A sentence in one language, as plain text and as tagged tokens.
@@ -81,9 +84,11 @@ pub fn draw(next_u64: &mut dyn FnMut() -> u64) -> Pair {
 /// Realizes a plan in both languages.
 fn realise(plan: &SentencePlan) -> Pair {
     let (english, mark) = english::sentence(plan);
+    let german = german::sentence(plan);
     Pair {
+        links: english.links(&german),
         english: english.finish(mark),
-        german: german::sentence(plan).finish(mark),
+        german: german.finish(mark),
         clause_type: ClauseType::of(plan),
     }
 }

@@ -12,6 +12,8 @@ pub use attentive_grammar::{ClauseType, PartOfSpeech, TaggedSentence};
 use attentive_base::random::Random;
 use attentive_config::BuiltinTask;
 
+use crate::word_alignment::WordLinks;
+
 /// Random stream used by [`generate`].
 const SEEN_STREAM: u64 = 0x6275_696c_7469_6e00;
 /// Random stream used by [`generate_unseen`].
@@ -28,6 +30,8 @@ pub struct BuiltinExample {
     pub tgt: TaggedSentence,
     /// Clause structure of the source, for the grammar task.
     pub label: Option<ClauseType>,
+    /// The words that are translations of each other: numbers of a source and a target word, counted from 0.
+    pub links: WordLinks,
 }
 
 /// Returns the first `pairs` examples of `task` for `seed`. A smaller number returns a prefix of the same
@@ -84,7 +88,12 @@ fn draw(task: BuiltinTask, random: &mut Random) -> BuiltinExample {
     match task {
         BuiltinTask::Grammar => {
             let pair = attentive_grammar::draw(&mut || random.next_u64());
-            BuiltinExample { src: pair.english, tgt: pair.german, label: Some(pair.clause_type) }
+            BuiltinExample {
+                src: pair.english,
+                tgt: pair.german,
+                label: Some(pair.clause_type),
+                links: pair.links.into_iter().collect(),
+            }
         }
         BuiltinTask::Reverse => reverse::draw(reverse::LENGTHS, random),
     }

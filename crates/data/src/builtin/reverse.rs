@@ -14,7 +14,8 @@ pub(super) fn draw(lengths: RangeInclusive<usize>, random: &mut Random) -> Built
     let n_digits = lengths.start() + random.below(lengths.end() + 1 - lengths.start());
     let digits: Vec<String> = (0..n_digits).map(|_| random.below(10).to_string()).collect();
     let reversed = digits.iter().rev().cloned().collect();
-    BuiltinExample { src: side(digits), tgt: side(reversed), label: None }
+    let links = (0..n_digits).map(|place| (place, n_digits - 1 - place)).collect();
+    BuiltinExample { src: side(digits), tgt: side(reversed), label: None, links }
 }
 
 fn side(digits: Vec<String>) -> TaggedSentence {

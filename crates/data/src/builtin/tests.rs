@@ -6,6 +6,8 @@ use attentive_base::hexadecimal;
 use attentive_config::BuiltinTask::{self, Grammar, Reverse};
 use sha2::{Digest, Sha256};
 
+use crate::word_alignment::{AlignmentScore, GoldLinks, Symmetrization, align_words};
+
 use super::{BuiltinExample, PartOfSpeech, TaggedSentence, generate, generate_unseen};
 
 fn generated(task: BuiltinTask, seed: u64, pairs: usize) -> Vec<BuiltinExample> {
@@ -42,6 +44,40 @@ fn grammar_sentences_are_well_formed() {
             }
         }
     }
+}
+
+#[test]
+fn words_are_linked_with_their_translations() {
+    for task in [Grammar, Reverse] {
+        let (mut linked, mut words) = (0, 0);
+        for example in generate(task, 15, 5000) {
+            let [src, tgt] = [&example.src, &example.tgt].map(|side| side.text.split(' ').count());
+            assert!(example.links.0.iter().all(|&(a, b)| a < src && b < tgt), "{example:?}");
+            let of_src: HashSet<usize> = example.links.0.iter().map(|&(a, _)| a).collect();
+            let of_tgt: HashSet<usize> = example.links.0.iter().map(|&(_, b)| b).collect();
+            linked += of_src.len() + of_tgt.len();
+            words += src + tgt;
+        }
+        // Some words have no counterpart, such as a relative pronoun beside a preposition.
+        assert!(linked as f64 > 0.98 * words as f64, "{task:?}: {linked} of {words}");
+    }
+}
+
+#[test]
+fn learned_alignments_are_near_those_of_the_grammar() {
+    let examples = generated(Grammar, 16, 4000);
+    let sides = |side: fn(&BuiltinExample) -> &TaggedSentence| -> Vec<String> {
+        examples.iter().map(|example| side(example).text.clone()).collect()
+    };
+    let (src, tgt) = (sides(|example| &example.src), sides(|example| &example.tgt));
+    let found = align_words(&src, &tgt, Symmetrization::default()).unwrap();
+    let mut score = AlignmentScore::default();
+    for (found, example) in found.iter().zip(&examples) {
+        let gold = GoldLinks { sure: example.links.clone(), possible: example.links.clone() };
+        score.add(found, &gold);
+    }
+    let [aer, precision, recall] = [score.error_rate(), score.precision(), score.recall()];
+    assert!(aer < 0.15, "AER {aer:.3}, precision {precision:.3}, recall {recall:.3}");
 }
 
 #[test]

@@ -248,7 +248,7 @@ pub(crate) fn unfit(kind: DataKind, found: &str) -> Error {
 }
 
 fn from_example(example: builtin::BuiltinExample, kind: DataKind) -> Result<Item> {
-    let builtin::BuiltinExample { src, tgt, label } = example;
+    let builtin::BuiltinExample { src, tgt, label, .. } = example;
     Ok(match kind {
         DataKind::Translations => Item::Translation { src: src.text, tgt: tgt.text },
         DataKind::TaggedTokens => Item::Tagged {

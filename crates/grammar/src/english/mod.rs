@@ -5,7 +5,7 @@ mod verb;
 
 use super::PartOfSpeech::{self, Adjective, Adposition, Adverb, Conjunction, Subordinator};
 use super::plan::{Adjunct, Clause, ClausePosition, Front, Join, Link, PhrasePlan, Quality, SentencePlan};
-use super::surface::Surface;
+use super::surface::{Aspect, Surface};
 use super::verbs::Particle;
 use super::words::AdverbialPosition;
 use phrase::{PronounRole, phrase};
@@ -29,18 +29,18 @@ pub(super) fn sentence(sentence: &SentencePlan) -> (Surface, &'static str) {
         }
         SentencePlan::Compound(first, join, second) => {
             clause(first, ClausePosition::Statement, &mut out);
-            join_with(*join, &mut out);
+            join_with(*join, out.of(sentence, Aspect::Conjunction));
             let shared = *join == Join::AndAlso;
             clause(second, if shared { ClausePosition::Shared } else { ClausePosition::Statement }, &mut out);
             "."
         }
         SentencePlan::Complex(main, link, dependent) => {
             clause(main, ClausePosition::Statement, &mut out);
-            subordinate(*link, dependent, &mut out);
+            subordinate(*link, dependent, out.of(sentence, Aspect::Conjunction));
             "."
         }
         SentencePlan::Fronted(link, dependent, main) => {
-            subordinate(*link, dependent, &mut out);
+            subordinate(*link, dependent, out.of(sentence, Aspect::Conjunction));
             out.comma();
             clause(main, ClausePosition::AfterClause, &mut out);
             "."
@@ -53,8 +53,7 @@ fn join_with(join: Join, out: &mut Surface) {
     match join {
         Join::And | Join::AndAlso => out.push("and", Conjunction),
         Join::But => {
-            out.comma();
-            out.push("but", Conjunction);
+            out.comma_before(|out| out.push("but", Conjunction));
         }
     }
 }
@@ -65,26 +64,30 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
 }
 
 fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
+    out.within(plan, |out| realized(plan, position, out));
+}
+
+fn realized(plan: &Clause, position: ClausePosition, out: &mut Surface) {
     match plan.front {
         Front::Subject => {}
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),
-        Front::Word([word, _]) => out.push(word, Adverb),
+        Front::Word([word, _]) => out.of(plan, Aspect::Question).push(word, Adverb),
     }
     let group = EnglishVerbGroup::new(plan, position);
     if position == ClausePosition::Question {
-        group.auxiliary(out);
+        group.auxiliary(out.of(plan, Aspect::Verb));
         phrase(&plan.subject, PronounRole::Subject, out);
         if plan.negated {
-            out.push("not", PartOfSpeech::Particle);
+            out.of(plan, Aspect::Negation).push("not", PartOfSpeech::Particle);
         }
     } else {
         if position != ClausePosition::Shared {
             phrase(&plan.subject, PronounRole::Subject, out);
         }
-        group.auxiliary(out);
+        group.auxiliary(out.of(plan, Aspect::Verb));
         if plan.negated {
-            group.not(out);
+            group.not(out.of(plan, Aspect::Negation));
         }
     }
     let in_front = plan.front == Front::Time;
@@ -92,7 +95,7 @@ fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
     if time_position == Some(AdverbialPosition::Middle) {
         time(plan, out);
     }
-    group.rest(out);
+    group.rest(out.of(plan, Aspect::Verb));
     complements(plan, out);
     if time_position == Some(AdverbialPosition::End) {
         time(plan, out);
@@ -104,8 +107,8 @@ fn complements(plan: &Clause, out: &mut Surface) {
     let object_here = plan.front != Front::Object;
     let by_pronoun = object_here && matches!(plan.object, Some(PhrasePlan::Pronoun(_)));
     match plan.verb.english.particle {
-        Particle::Fixed(particle) => out.push(particle, Adposition),
-        Particle::Movable(particle) if !by_pronoun => out.push(particle, Adposition),
+        Particle::Fixed(particle) => out.of(plan, Aspect::Verb).push(particle, Adposition),
+        Particle::Movable(particle) if !by_pronoun => out.of(plan, Aspect::Verb).push(particle, Adposition),
         _ => {}
     }
     if let Some(goal) = &plan.goal {
@@ -115,20 +118,20 @@ fn complements(plan: &Clause, out: &mut Surface) {
         object(plan, out);
     }
     match plan.verb.english.particle {
-        Particle::Movable(particle) if by_pronoun => out.push(particle, Adposition),
+        Particle::Movable(particle) if by_pronoun => out.of(plan, Aspect::Verb).push(particle, Adposition),
         _ => {}
     }
     match &plan.quality {
-        Some(Quality::Plain(adjective)) => out.push(adjective.english, Adjective),
+        Some(Quality::Plain(adjective)) => out.of(plan, Aspect::Quality).push(adjective.english, Adjective),
         Some(Quality::More([comparative, _], standard)) => {
-            out.push(*comparative, Adjective);
-            out.push("than", Adposition);
+            out.of(plan, Aspect::Quality).push(*comparative, Adjective);
+            out.of(plan, Aspect::Standard).push("than", Adposition);
             phrase(standard, PronounRole::Object, out);
         }
         None => {}
     }
     if let Some([manner, _]) = plan.manner {
-        out.push(manner, Adverb);
+        out.of(plan, Aspect::Manner).push(manner, Adverb);
     }
     for adjunct in &plan.adjuncts {
         prepositional(adjunct, out);
@@ -137,7 +140,7 @@ fn complements(plan: &Clause, out: &mut Surface) {
 
 fn time(plan: &Clause, out: &mut Surface) {
     if let Some(time) = plan.time {
-        out.extend(time.english);
+        out.of(plan, Aspect::Time).extend(time.english);
     }
 }
 
@@ -149,7 +152,7 @@ fn object(plan: &Clause, out: &mut Surface) {
 
 fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
     for word in adjunct.preposition.english {
-        out.push(*word, Adposition);
+        out.of(adjunct, Aspect::Preposition).push(*word, Adposition);
     }
     phrase(&adjunct.phrase, PronounRole::Object, out);
 }

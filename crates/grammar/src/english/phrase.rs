@@ -8,7 +8,7 @@ use super::super::features::GrammaticalNumber;
 use super::super::nouns::Class;
 use super::super::number;
 use super::super::plan::{ClausePosition, Determiner, NounPhrase, PhrasePlan, Pronoun};
-use super::super::surface::Surface;
+use super::super::surface::{Aspect, Surface};
 use super::clause;
 
 /// Grammatical role of a phrase, as far as English pronouns distinguish it.
@@ -20,6 +20,7 @@ pub(super) enum PronounRole {
 
 /// Appends a phrase.
 pub(super) fn phrase(plan: &PhrasePlan, role: PronounRole, out: &mut Surface) {
+    out.of(plan, Aspect::Referent);
     match plan {
         PhrasePlan::Pronoun(pronoun) => out.push(personal(*pronoun, role), Personal),
         PhrasePlan::Name(name) => out.push(*name, ProperNoun),
@@ -27,7 +28,7 @@ pub(super) fn phrase(plan: &PhrasePlan, role: PronounRole, out: &mut Surface) {
         PhrasePlan::Noun(plan) => noun_phrase(plan, out),
         PhrasePlan::Both(both) => {
             phrase(&both[0], role, out);
-            out.push("and", Conjunction);
+            out.of(plan, Aspect::Conjunction).push("and", Conjunction);
             phrase(&both[1], role, out);
         }
         PhrasePlan::Who if role == PronounRole::Subject => out.push("who", Personal),
@@ -43,6 +44,7 @@ pub(super) fn phrase(plan: &PhrasePlan, role: PronounRole, out: &mut Surface) {
 fn noun_phrase(plan: &NounPhrase, out: &mut Surface) {
     let noun = plan.noun.english(plan.number);
     let next = plan.adjective.map_or(noun, |adjective| adjective.english);
+    out.of(plan, Aspect::Determiner);
     match &plan.determiner {
         Determiner::Bare => {}
         Determiner::The => out.push("the", Article),
@@ -62,17 +64,21 @@ fn noun_phrase(plan: &NounPhrase, out: &mut Surface) {
         }
         Determiner::Of(owner) if owner.is_alive() => {
             phrase(owner, PronounRole::Object, out);
-            out.glue("'s", Particle);
+            out.of(plan, Aspect::Determiner).glue("'s", Particle);
         }
         Determiner::Of(_) => out.push("the", Article),
     }
     if let Some(adjective) = plan.adjective {
-        out.push(adjective.english, Adjective);
+        out.of(plan, Aspect::Adjective).push(adjective.english, Adjective);
     }
-    out.push(noun, Noun);
+    out.of(plan, Aspect::Noun).push(noun, Noun);
     if let Determiner::Of(owner) = &plan.determiner
         && !owner.is_alive()
     {
+        // German has the genitive, which the article shows.
+        if let PhrasePlan::Noun(owner) = &**owner {
+            out.of(owner, Aspect::Determiner);
+        }
         out.push("of", Adposition);
         phrase(owner, PronounRole::Object, out);
     }

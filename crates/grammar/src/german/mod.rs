@@ -7,7 +7,7 @@ mod verb;
 use super::PartOfSpeech::{self, Adjective, Adposition, Adverb, Conjunction, Subordinator};
 use super::features::GrammaticalCase;
 use super::plan::{Clause, ClausePosition, Front, Join, Link, PhrasePlan, Quality, SentencePlan};
-use super::surface::Surface;
+use super::surface::{Aspect, Surface};
 use super::verbs::VerbFrame;
 use phrase::{phrase, prepositional};
 use verb::GermanVerbGroup;
@@ -22,22 +22,20 @@ pub(super) fn sentence(sentence: &SentencePlan) -> Surface {
         SentencePlan::Question(main) => clause(main, ClausePosition::Question, &mut out),
         SentencePlan::Compound(first, join, second) => {
             clause(first, ClausePosition::Statement, &mut out);
+            out.of(sentence, Aspect::Conjunction);
             match join {
                 Join::And | Join::AndAlso => out.push("und", Conjunction),
-                Join::But => {
-                    out.comma();
-                    out.push("aber", Conjunction);
-                }
+                Join::But => out.comma_before(|out| out.push("aber", Conjunction)),
             }
             clause(second, second_order(*join), &mut out);
         }
         SentencePlan::Complex(main, link, dependent) => {
             clause(main, ClausePosition::Statement, &mut out);
             out.comma();
-            subordinate(*link, dependent, &mut out);
+            subordinate(*link, dependent, out.of(sentence, Aspect::Conjunction));
         }
         SentencePlan::Fronted(link, dependent, main) => {
-            subordinate(*link, dependent, &mut out);
+            subordinate(*link, dependent, out.of(sentence, Aspect::Conjunction));
             out.comma();
             clause(main, ClausePosition::AfterClause, &mut out);
         }
@@ -60,16 +58,20 @@ fn subordinate(link: Link, dependent: &Clause, out: &mut Surface) {
 /// A clause with the verb in second, first or last position, the middle field in between, and relative
 /// clauses of objects at the end.
 fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
+    out.within(plan, |out| realized(plan, position, out));
+}
+
+fn realized(plan: &Clause, position: ClausePosition, out: &mut Surface) {
     let group = GermanVerbGroup::new(plan, position);
     match position {
         ClausePosition::Statement | ClausePosition::Question | ClausePosition::AfterClause => {
             let opened = position != ClausePosition::AfterClause && front(plan, position, out);
-            group.finite(out);
+            group.finite(out.of(plan, Aspect::Verb));
             if !(opened && plan.front == Front::Subject) {
                 subject(plan, out);
             }
         }
-        ClausePosition::Shared => group.finite(out),
+        ClausePosition::Shared => group.finite(out.of(plan, Aspect::Verb)),
         ClausePosition::Subordinate => {
             if plan.front != Front::Subject {
                 front(plan, position, out);
@@ -79,9 +81,9 @@ fn clause(plan: &Clause, position: ClausePosition, out: &mut Surface) {
     }
     middle(plan, out);
     if position == ClausePosition::Subordinate {
-        group.final_verbs(out);
+        group.final_verbs(out.of(plan, Aspect::Verb));
     } else {
-        group.closing(out);
+        group.closing(out.of(plan, Aspect::Verb));
     }
     for phrase in [&plan.goal, &plan.object].into_iter().flatten() {
         relative(phrase, out);
@@ -95,7 +97,7 @@ fn front(plan: &Clause, position: ClausePosition, out: &mut Surface) -> bool {
         Front::Subject => subject(plan, out),
         Front::Time => time(plan, out),
         Front::Object => object(plan, out),
-        Front::Word([_, word]) => out.push(word, Adverb),
+        Front::Word([_, word]) => out.of(plan, Aspect::Question).push(word, Adverb),
     }
     true
 }
@@ -126,19 +128,19 @@ fn middle(plan: &Clause, out: &mut Surface) {
         object(plan, out);
     }
     if plan.negated && !negative_object(plan) {
-        out.push("nicht", PartOfSpeech::Particle);
+        out.of(plan, Aspect::Negation).push("nicht", PartOfSpeech::Particle);
     }
     if let Some([_, manner]) = plan.manner {
-        out.push(manner, Adverb);
+        out.of(plan, Aspect::Manner).push(manner, Adverb);
     }
     for adjunct in &plan.adjuncts {
         prepositional(adjunct, out);
     }
     match &plan.quality {
-        Some(Quality::Plain(adjective)) => out.push(adjective.german, Adjective),
+        Some(Quality::Plain(adjective)) => out.of(plan, Aspect::Quality).push(adjective.german, Adjective),
         Some(Quality::More([_, comparative], standard)) => {
-            out.push(*comparative, Adjective);
-            out.push("als", Adposition);
+            out.of(plan, Aspect::Quality).push(*comparative, Adjective);
+            out.of(plan, Aspect::Standard).push("als", Adposition);
             phrase(standard, GrammaticalCase::Nominative, false, out);
         }
         None => {}
@@ -157,7 +159,7 @@ fn negative_object(plan: &Clause) -> bool {
 
 fn time(plan: &Clause, out: &mut Surface) {
     if let Some(time) = plan.time {
-        out.extend(time.german);
+        out.of(plan, Aspect::Time).extend(time.german);
     }
 }
 

@@ -8,11 +8,12 @@ use super::super::features::{GrammaticalCase, GrammaticalNumber};
 use super::super::nouns;
 use super::super::number;
 use super::super::plan::{Adjunct, Determiner, NounPhrase, PhrasePlan, Pronoun};
-use super::super::surface::Surface;
+use super::super::surface::{Aspect, Surface};
 use super::endings::{self, DeclensionColumn};
 
 /// Appends a phrase without its relative clause; a `negated` indefinite phrase gets "kein".
 pub(super) fn phrase(plan: &PhrasePlan, case: GrammaticalCase, negated: bool, out: &mut Surface) {
+    out.of(plan, Aspect::Referent);
     match plan {
         PhrasePlan::Pronoun(pronoun) => out.push(personal(*pronoun, case), Personal),
         PhrasePlan::Name(name) => out.push(*name, ProperNoun),
@@ -23,7 +24,7 @@ pub(super) fn phrase(plan: &PhrasePlan, case: GrammaticalCase, negated: bool, ou
         }
         PhrasePlan::Both(both) => {
             phrase(&both[0], case, negated, out);
-            out.push("und", Conjunction);
+            out.of(plan, Aspect::Conjunction).push("und", Conjunction);
             phrase(&both[1], case, negated, out);
         }
         PhrasePlan::Who => out.push(["wer", "wen", "wem", "wessen"][case as usize], Personal),
@@ -44,12 +45,13 @@ pub(super) fn prepositional(adjunct: &Adjunct, out: &mut Surface) {
         let column = DeclensionColumn::new(plan.noun.gender, plan.number);
         let article = endings::definite(preposition.case, column);
         if let Some(contracted) = contraction(preposition.german, article) {
-            out.push(contracted, Adposition);
+            out.of(adjunct, Aspect::Preposition).push(contracted, Adposition);
+            out.also(plan, Aspect::Determiner);
             after_article(plan, preposition.case, false, out);
             return;
         }
     }
-    out.push(preposition.german, Adposition);
+    out.of(adjunct, Aspect::Preposition).push(preposition.german, Adposition);
     phrase(&adjunct.phrase, preposition.case, false, out);
 }
 
@@ -75,11 +77,15 @@ fn article(plan: &NounPhrase, case: GrammaticalCase, negated: bool, out: &mut Su
     let column = DeclensionColumn::new(plan.noun.gender, plan.number);
     let strong = endings::strong(case, column);
     let mixed = endings::mixed(case, column);
+    out.of(plan, Aspect::Determiner);
     match &plan.determiner {
         Determiner::Bare if !negated => {}
         Determiner::A if !negated => out.push(format!("ein{mixed}"), Article),
         Determiner::Bare | Determiner::A | Determiner::No => {
             out.push(format!("kein{mixed}"), Article);
+            if negated {
+                out.also_negation();
+            }
         }
         Determiner::This => out.push(format!("dies{strong}"), Article),
         Determiner::Every => out.push(format!("jed{strong}"), Article),
@@ -89,6 +95,7 @@ fn article(plan: &NounPhrase, case: GrammaticalCase, negated: bool, out: &mut Su
         Determiner::Count(count) => out.push(number::german(*count), Numeral),
         Determiner::Of(owner) if let PhrasePlan::Name(name) = **owner => {
             out.push(format!("{name}s"), ProperNoun);
+            out.also(&**owner, Aspect::Referent);
         }
         Determiner::The | Determiner::Of(_) => out.push(endings::definite(case, column), Article),
     }
@@ -101,9 +108,9 @@ fn after_article(plan: &NounPhrase, case: GrammaticalCase, negated: bool, out: &
         let stem = adjective.german.trim_end_matches('e');
         let shown = article_shows(plan, case, column, negated);
         let ending = endings::adjective(case, column, shown);
-        out.push(format!("{stem}{ending}"), Adjective);
+        out.of(plan, Aspect::Adjective).push(format!("{stem}{ending}"), Adjective);
     }
-    out.push(noun(plan.noun, plan.number, case), Noun);
+    out.of(plan, Aspect::Noun).push(noun(plan.noun, plan.number, case), Noun);
     if let Determiner::Of(owner) = &plan.determiner
         && !matches!(**owner, PhrasePlan::Name(_))
     {
