@@ -78,7 +78,7 @@
 //! | Purpose | Modules |
 //! |---|---|
 //! | run models | [`pipeline`], [`document`] (long texts, HTML), [`decode`] (search), [`engine`], [`device_engine`], [`shortlist`] |
-//! | train models | [`config`], [`train`], [`checkpoint`] (model directories), [`processes`], [`interrupt`] |
+//! | train models | [`config`], [`train`], [`checkpoint`] (model directories), [`distill`] (students), [`processes`], [`interrupt`] |
 //! | evaluate | [`metrics`], [`evaluate`], [`compare`] |
 //! | visualize | [`plot`] (SVG charts), [`page`] (HTML pages) |
 //! | convert models | [`interop`] (import and export), [`quantize`] (bfloat16 and int8) |
@@ -129,6 +129,8 @@ pub use attentive_data as data;
 pub use attentive_decode as decode;
 #[doc(inline)]
 pub use attentive_device as device;
+#[doc(inline)]
+pub use attentive_distill as distill;
 #[doc(inline)]
 pub use attentive_document as document;
 #[doc(inline)]
