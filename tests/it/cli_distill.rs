@@ -6,6 +6,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::cli_damage::start;
 use crate::cli_model::CONFIG;
 use crate::run::Folder;
@@ -135,10 +137,42 @@ fn only_what_changed_runs_again() {
     let said = distill(&folder, "out");
     assert_eq!(stages(&said, "is up to date"), ["translations", "undistilled"], "{said}");
     folder.write("mono.src", mono);
-    // A result that was damaged.
-    folder.write("out/corpus/corpus.tsv", "1 2\t2 1\n");
+    // Results that were damaged.
+    folder.write("out/corpus/corpus.tsv", "1 2\t2 1\n").write("out/student/model/tokenizer.json", "{}");
     distill(&folder, "out");
     assert!(results(&folder, "out") == before);
+
+    // How the student searches changes no weights, but what is made of them.
+    let config = fs::read_to_string(folder.path("student.toml")).unwrap();
+    folder.write("student.toml", config.replace("beam_width = 2", "beam_width = 3"));
+    let begun = stages(&distill(&folder, "out"), "begins").join(" ");
+    assert_eq!(begun, "student undistilled int8 report");
+    let int8 = fs::read_to_string(folder.path("out/int8/model/config.toml")).unwrap();
+    assert!(int8.contains("beam_width = 3"), "{int8}");
+}
+
+#[test]
+fn folders_of_others_stay_as_they_are() {
+    let folder = prepared();
+    fs::create_dir_all(folder.path("mine/corpus")).unwrap();
+    folder.write("mine/corpus/thesis.txt", "text\n");
+    folder.fails("distill plan.toml --output mine", 2, &["`mine/corpus`", "no stage of a distillation"]);
+    assert_eq!(fs::read_to_string(folder.path("mine/corpus/thesis.txt")).unwrap(), "text\n");
+    folder.fails("distill plan.toml --output runs/c", 2, &["`runs/c` is a model"]);
+}
+
+#[test]
+fn a_teacher_may_be_several_models() {
+    let folder = prepared();
+    let outcome = folder.run("train c.toml --output runs/d --set seed=5");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.write("plan.toml", PLAN.replace("[\"runs/c\"]", "[\"runs/c\", \"runs/d\"]"));
+    distill(&folder, "out");
+    let report: Value =
+        serde_json::from_slice(&fs::read(folder.path("out/report/report.json")).unwrap()).unwrap();
+    let alone = fs::metadata(folder.path("runs/c/model.safetensors")).unwrap().len();
+    assert_eq!(report["weights"][0].as_u64(), Some(2 * alone), "both models of the teacher");
+    assert_eq!(report["systems"][0]["name"], "teacher");
 }
 
 #[test]
@@ -153,6 +187,9 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("candidates = 2", "candidate = 2", &["candidate", "docs/distillation.md"]),
         ("parallel = { src = \"train.src\", tgt = \"train.tgt\" }", "", &["text.original"]),
         ("config = \"student.toml\"", "config = \"none.toml\"", &["none.toml"]),
+        ("src = \"test.src\"", "src = \"train.src\"", &["differ in length"]),
+        ("drop_worst = 0.1", "drop_worst = 0.1\nlanguages = ['xx', 'yy']", &["xx"]),
+        ("guided_alignment = 0.1", "guided_alignment = -1", &["student.guided_alignment", "`plan.toml`"]),
     ] {
         assert!(PLAN.contains(from), "{from}");
         folder.write("plan.toml", PLAN.replacen(from, to, 1));

@@ -102,11 +102,13 @@ fn alignments_of_another_corpus_are_refused() {
         (links.replacen("0-", "x-", 1), "is no link"),
     ] {
         folder.write("other", content);
-        folder.fails(
-            "train c.toml --output x --set train.guided_alignment=1 --set data.alignments=other",
-            1,
-            &["`other`", complaint],
-        );
+        for store in ["memory", "disk"] {
+            let command = format!(
+                "train c.toml --output x --set train.guided_alignment=1 --set data.alignments=other --set \
+                 data.store={store}"
+            );
+            folder.fails(&command, 1, &["`other`", complaint]);
+        }
     }
     for (arguments, complaint) in [
         ("--set train.guided_alignment=1", "there are no alignments (`data.alignments`)"),

@@ -108,7 +108,7 @@ pub struct AlignedPositions {
     pub tgt: u32,
     /// The position in the source.
     pub src: u32,
-    /// The share of the source position; the shares of a target position add up to 1.
+    /// The share of the source position; the shares of a target position add up to the weight of the row.
     pub share: f32,
 }
 

@@ -34,6 +34,11 @@ impl PrecisionArgs {
 }
 
 impl CacheArgs {
+    /// The number type, if one is given.
+    pub(super) fn precision(&self) -> Option<Float> {
+        self.cache_precision
+    }
+
     /// True if a number type is given.
     pub(super) fn is_given(&self) -> bool {
         self.cache_precision.is_some()

@@ -48,6 +48,12 @@ impl TranslatorArgs {
         self.ensemble.models()
     }
 
+    /// What changes translations besides the models, their precision and the search.
+    pub(super) fn identity(&self) -> String {
+        let shortlist = if self.no_shortlist { "no shortlist" } else { "the model's shortlist" };
+        format!("{:?}, {:?}, {shortlist}", self.languages.languages(), self.cache.precision())
+    }
+
     /// Loads the model in `dir`, which must translate, and those beside it.
     pub(super) fn load(&self, dir: &Path, processes: &Processes) -> Result<Pipeline> {
         let device = of_process(self.device.device, processes)?;

@@ -146,7 +146,7 @@ pub struct TrainConfig {
     /// of a unigram vocabulary, each segmentation with its probability to the power of this number; 0 for the
     /// same pieces in all. With smaller numbers, more of the words are in rare pieces; 0.5 is usual.
     /// Validation and everything else have the usual pieces.
-    #[schemars(range(min = 0), extend("examples" = [0.5]))]
+    #[schemars(range(min = 0, max = 10), extend("examples" = [0.5]))]
     #[schemars(extend("x-also" = "sentencepiece_alphas spm_alpha", "x-needs" = "lines untagged unigram"))]
     pub unigram_alpha: f64,
     /// Changes of sentence pairs, anew in each epoch.

@@ -43,7 +43,7 @@ impl PairScorer {
     /// Returns the score of each pair, the higher the better. By one model, it is the average natural
     /// log-probability of a token, `</s>` included. By both, it is exp(−(|Hₐ − Hᵦ| + ½(Hₐ + Hᵦ))), from 0 to
     /// 1, where the H are the negated averages (dual conditional cross-entropy: Junczys-Dowmunt 2018,
-    /// equation 2).
+    /// equation 2). A pair that a model cannot score has −∞.
     ///
     /// # Errors
     /// Those of [`Pipeline::rescore`].
@@ -51,12 +51,16 @@ impl PairScorer {
         let (src, tgt): (Vec<&str>, Vec<&str>) = pairs.iter().map(|pair| (&*pair.src, &*pair.tgt)).unzip();
         let forward = self.forward.as_ref().map(|model| per_token(model, &src, &tgt)).transpose()?;
         let backward = self.backward.as_ref().map(|model| per_token(model, &tgt, &src)).transpose()?;
-        Ok(match (forward, backward) {
+        let scores = match (forward, backward) {
             (Some(forward), Some(backward)) => {
                 forward.into_iter().zip(backward).map(|(a, b)| dual(-a, -b)).collect()
             }
             (forward, backward) => forward.or(backward).unwrap_or_default(),
-        })
+        };
+        Ok(scores
+            .into_iter()
+            .map(|score: f64| if score.is_nan() { f64::NEG_INFINITY } else { score })
+            .collect())
     }
 }
 
@@ -71,23 +75,18 @@ fn dual(a: f64, b: f64) -> f64 {
 }
 
 impl ScoreLimit {
-    /// Returns the least score that is kept among `scores`; `None` if all are. NaN is below every score.
+    /// Returns the least score that is kept among `scores`; `None` if all are.
     pub fn least(self, scores: &[f64]) -> Option<f64> {
         match self {
             Self::Least(least) => Some(least),
             Self::Worst(share) => {
                 let dropped = (scores.len() as f64 * share) as usize;
-                let mut scores: Vec<f64> = scores.iter().map(|&score| comparable(score)).collect();
+                let mut scores = scores.to_vec();
                 let is_any = (1..scores.len()).contains(&dropped);
                 is_any.then(|| *scores.select_nth_unstable_by(dropped, f64::total_cmp).1)
             }
         }
     }
-}
-
-/// A score, in which NaN is the lowest.
-fn comparable(score: f64) -> f64 {
-    if score.is_nan() { f64::NEG_INFINITY } else { score }
 }
 
 impl FromStr for ScoreLimit {
@@ -118,7 +117,7 @@ mod tests {
         assert_eq!(least("-3"), Some(-3.0));
         assert_eq!(least("5%"), Some(5.0));
         assert_eq!(least("0%"), None);
-        assert_eq!(ScoreLimit::Worst(0.5).least(&[f64::NAN, 1.0]), Some(1.0));
+        assert_eq!(ScoreLimit::Worst(0.5).least(&[f64::NEG_INFINITY, 1.0]), Some(1.0));
         for wrong in ["", "a", "100%", "-1%", "nan", "5 percent"] {
             assert!(wrong.parse::<ScoreLimit>().is_err(), "{wrong}");
         }

@@ -1,7 +1,7 @@
 //! Compares runs on one test set: training cost, speed, quality by source length, and the significance of
 //! differences.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{History, TrainingCost, files};
@@ -162,6 +162,22 @@ pub fn compare<P: AsRef<Path>>(
     test: TestSet<'_>,
     options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
 ) -> Result<Comparison> {
+    let single = |(name, run): &(String, P)| (name.clone(), vec![run.as_ref().to_path_buf()]);
+    compare_ensembles(&runs.iter().map(single).collect::<Vec<_>>(), test, options)
+}
+
+/// Like [`compare`], for systems of one or several models each, which work together as an ensemble.
+///
+/// # Errors
+/// Those of [`compare`]; [`Error::Usage`] for models that cannot work together.
+///
+/// # Panics
+/// If a system has no model.
+pub fn compare_ensembles(
+    runs: &[(String, Vec<PathBuf>)],
+    test: TestSet<'_>,
+    options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
+) -> Result<Comparison> {
     if test.bucket_width == 0 {
         return Err(Error::usage("the bucket width is 0", "use a width of at least 1"));
     }
@@ -173,7 +189,7 @@ pub fn compare<P: AsRef<Path>>(
         ));
     }
     let entrants: Vec<Entrant> =
-        runs.iter().map(|(name, run)| Entrant::load(name, run.as_ref(), &options)).collect::<Result<_>>()?;
+        runs.iter().map(|(name, run)| Entrant::load(name, run, &options)).collect::<Result<_>>()?;
     let (mut systems, mut all): (Vec<System>, Vec<Lines>) = (Vec::new(), Vec::new());
     for entrant in &entrants {
         let (mut system, lines) = entrant.measure(test, &places)?;
@@ -192,10 +208,16 @@ pub fn compare<P: AsRef<Path>>(
 }
 
 impl Entrant {
-    fn load(name: &str, run: &Path, options: impl Fn(&Pipeline) -> Result<EvaluateOptions>) -> Result<Self> {
+    fn load(
+        name: &str,
+        models: &[PathBuf],
+        options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
+    ) -> Result<Self> {
+        let (run, others) = models.split_first().expect("a system has a model");
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
         let (pipeline, provenance) = Pipeline::load_with_provenance(run, None)?;
         let step = provenance.step;
+        let pipeline = others.iter().try_fold(pipeline, |all, dir| all.with(Pipeline::load(dir)?))?;
         pipeline.require(Task::Translate).map_err(about_run)?;
         let home = Config::home(run);
         let has_log = home.join(files::METRICS).exists();

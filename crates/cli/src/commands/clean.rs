@@ -166,9 +166,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let examples = sink.finish()?;
     let mut out = OutputWriter::stdout();
     if args.json {
-        out.json(&JsonReport { rules: cleaner.report(), scores })?;
+        let low = scores.as_ref().map_or(0, |scores| scores.dropped as u64);
+        let rules = CleaningReport { kept: cleaner.report().kept - low, ..cleaner.report().clone() };
+        out.json(&JsonReport { rules, scores })?;
     } else {
-        let mut lines = report(cleaner.report(), &examples);
+        let mut lines = report(cleaner.report(), scores.as_ref(), &examples);
         lines.extend(scores.iter().flat_map(ScoreReport::lines));
         lines.iter().try_for_each(|line| out.line(line))?;
     }
@@ -177,9 +179,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// The report as JSON.
 #[derive(Serialize)]
-struct JsonReport<'a> {
+struct JsonReport {
     #[serde(flatten)]
-    rules: &'a CleaningReport,
+    rules: CleaningReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<ScoreReport>,
 }
@@ -249,7 +251,7 @@ struct ScoredPairs {
     scores: Vec<f64>,
 }
 
-/// How scores are distributed.
+/// How scores are distributed, of the pairs that no rule drops.
 #[derive(Serialize)]
 struct ScoreReport {
     /// The pairs that were scored.
@@ -274,7 +276,7 @@ impl ScoredPairs {
         for ((line, pair), score) in lines.into_iter().zip(pairs).zip(&scores) {
             let row = serde_json::to_string(&(line, pair.src, pair.tgt)).expect("text and a number");
             writeln!(self.waiting, "{row}").map_err(Self::unwritable)?;
-            self.scores.push(if score.is_nan() { f64::NEG_INFINITY } else { *score });
+            self.scores.push(*score);
         }
         Ok(())
     }
@@ -314,11 +316,7 @@ impl ScoreReport {
         let mut lines = vec![format!("scored: {}", count(self.pairs, "pair"))];
         let below = self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {score:.3}"));
         lines.extend(Some(below.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
-        lines.extend(
-            self.least.map(|least| {
-                format!("dropped for a score below {least:.3}: {}", count(self.dropped, "pair"))
-            }),
-        );
+        lines.extend(self.least.map(|least| format!("the limit is {least:.3}")));
         lines
     }
 }
@@ -347,13 +345,20 @@ fn check_outputs(args: &Args) -> Result<()> {
 }
 
 /// The report as text.
-fn report(report: &CleaningReport, examples: &BTreeMap<&'static str, Vec<Example>>) -> Vec<String> {
+fn report(
+    report: &CleaningReport,
+    scores: Option<&ScoreReport>,
+    examples: &BTreeMap<&'static str, Vec<Example>>,
+) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];
-    let mut rows = vec![row("read", report.pairs), row("kept", report.kept)];
+    let low = scores.map_or(0, |scores| scores.dropped as u64);
+    let mut rows = vec![row("read", report.pairs), row("kept", report.kept - low)];
     rows.extend(report.dropped.iter().map(|(rule, pairs)| row(&format!("  {}", rule.name()), *pairs)));
+    rows.extend(scores.map(|_| row(&format!("  {LOW_SCORE}"), low)));
     let table = aligned(&rows).into_iter();
     let meanings = ["", ""].into_iter().chain(report.dropped.iter().map(|(rule, _)| rule.meaning()));
+    let meanings = meanings.chain(scores.map(|_| "a low score by the models"));
     let described = |(line, meaning): (String, &str)| format!("{line}  {meaning}").trim_end().to_owned();
     let mut lines: Vec<String> = table.zip(meanings).map(described).collect();
     let mended = report.mended.iter().filter(|(_, pairs)| *pairs > 0);

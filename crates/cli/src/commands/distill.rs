@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Description of the distillation (TOML).
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
-    /// Folder of the stages [default: `runs/NAME` for `NAME.toml`].
+    /// Folder of the stages [default: `runs/NAME-distilled` for `NAME.toml`].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Say which stages would run, and do nothing.
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let plan = DistillationPlan::load(&args.plan)?;
     let output = match (&args.output, args.plan.file_stem()) {
         (Some(output), _) => output.clone(),
-        (None, Some(name)) => Path::new("runs").join(name),
+        (None, Some(name)) => Path::new("runs").join(format!("{}-distilled", name.to_string_lossy())),
         (None, None) => {
             let problem = format!("`{}` has no file name to name the folder after", args.plan.display());
             return Err(Error::usage(problem, "name the folder with `--output`"));
@@ -66,6 +66,7 @@ impl StageObserver for Said {
             StageState::Begun => "begins".into(),
             StageState::Continued => "goes on".into(),
             StageState::Finished(seconds) => format!("is done, after {seconds:.0} s in all"),
+            StageState::WouldGoOn => "would go on".into(),
             StageState::WouldRun(None) => "would run, for the first time".into(),
             StageState::WouldRun(Some(seconds)) => {
                 format!("would run; the last time, it took {seconds:.0} s")

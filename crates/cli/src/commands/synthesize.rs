@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use attentive_base::count::{count, number};
+use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_distill::{Synthesis, SynthesisChoice, SynthesisCounts, SynthesisFiles, SynthesisOptions};
 use attentive_metrics::Utility;
@@ -26,8 +26,8 @@ Each line of the output has a source, a target and the score of the translation,
 as `{ tsv = \"back.tsv\", columns = [1, 2], tag = \"<bt>\" }`: the `tag` marks sources that are translations, if it is one of \
 `tokenizer.symbols`, and a `weight` in a list of corpora says how often each is seen.
   The text is translated in parts, which are kept in a folder beside the output, `OUTPUT.parts`, until all are done. To continue \
-after a stop or a crash, repeat the command: the result is the same as without. Blank lines, empty translations, and those that \
-were cut off at the length limit give no pairs; their numbers are shown.";
+after a stop or a crash, repeat the command: the result is the same as without. Lines that are blank or too long for the model, \
+empty translations, and those that were cut off at the length limit give no pairs; their numbers are shown.";
 
 /// Translate text into a corpus to train on: back-translation, distillation.
 #[derive(clap::Args)]
@@ -72,14 +72,19 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let options = SynthesisOptions { translate, choice, backward: args.backward };
     let models = std::iter::once(&dir).chain(args.translator.others());
     let models: Vec<String> = models.map(|dir| fingerprint(dir)).collect();
-    let identity = format!("{}{}", models.join("\n"), pipeline.stepper().numbers());
+    let identity =
+        format!("{}{}, {}", models.join("\n"), pipeline.stepper().numbers(), args.translator.identity());
     processes.require_same("the model", &identity)?;
-    let files =
-        SynthesisFiles { text: &args.text, references: args.references.as_deref(), output: &args.output };
+    let files = SynthesisFiles {
+        text: &args.text,
+        references: args.references.as_deref(),
+        output: &args.output,
+        counts: None,
+    };
     let synthesis = Synthesis::open(files, options, &identity, processes)?;
     processes.limit_waits();
     let _working = processes.is_first().then(|| Working::shown(&pipeline, Some(synthesis.n_lines())));
-    let counts = synthesis.run(&pipeline, processes, |_| ())?;
+    let counts = synthesis.run(&pipeline, processes)?;
     if processes.is_first() {
         message::note(summary(counts, args));
     }
@@ -87,16 +92,18 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
 }
 
 fn summary(counts: SynthesisCounts, args: &Args) -> String {
-    let SynthesisCounts { lines, pairs, blank, empty, cut_off } = counts;
-    let mut text = format!("{} of {}", count(pairs, "pair"), count(lines, "line"));
-    for (n, what) in [
-        (blank, "blank or too long"),
-        (empty, "translated by nothing"),
-        (cut_off, "cut off at the length limit"),
-    ] {
-        if n > 0 {
-            text += &format!(", {} {what}", number(n as u64));
-        }
-    }
-    format!("{text}; the corpus is in `{}`", args.output.display())
+    let SynthesisCounts { lines, pairs, blank, too_long, empty, cut_off } = counts;
+    let left_out = [
+        (blank, "line", "blank"),
+        (too_long, "line", "too long for the model"),
+        (empty, "translation", "empty"),
+        (cut_off, "translation", "cut off at the length limit"),
+    ];
+    let left_out = left_out.into_iter().filter(|(n, ..)| *n > 0);
+    let left_out: Vec<String> = left_out
+        .map(|(n, noun, why)| format!("{} {} {why}", count(n, noun), if n == 1 { "is" } else { "are" }))
+        .collect();
+    let why = if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join(", ")) };
+    let (pairs, lines) = (count(pairs, "pair"), count(lines, "line"));
+    format!("{pairs} of {lines}{why}; the corpus is in `{}`", args.output.display())
 }

@@ -12,6 +12,9 @@ pub(super) fn check(train: &TrainConfig) -> Result<()> {
     require(kept >= averaged, "train.keep_last", expected, kept)?;
     precision(train)?;
     consistency(train)?;
+    let case = train.augmentation.upper_case + train.augmentation.title_case;
+    let expected = "at most 1 together with `train.augmentation.upper_case`, since no pair is in both cases";
+    require(case <= 1.0, "train.augmentation.title_case", expected, train.augmentation.title_case)?;
     optimizer(train)?;
     schedule(train)
 }

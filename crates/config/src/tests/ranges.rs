@@ -302,6 +302,12 @@ fn inconsistent_training_settings_are_refused() {
             "`tokenizer.kind` is not `bpe`",
         ),
         ("train.unigram_alpha = 0.5", "train.unigram_alpha", "`tokenizer.kind` is not `unigram`"),
+        (
+            "train.augmentation = { upper_case = 0.9, title_case = 0.9 }",
+            "train.augmentation.title_case",
+            "at most 1 together",
+        ),
+        ("tokenizer.kind = 'unigram'\ntrain.unigram_alpha = 1e308", "train.unigram_alpha", "from 0 to 10"),
         ("train.augmentation.typos = 1.5", "train.augmentation.typos", "from 0 to 1"),
         ("train.device = 'CUDA:1'", "train.device", "write `\"gpu:1\"`"),
         ("train.device = 0", "train.device", "write `\"gpu:0\"`"),

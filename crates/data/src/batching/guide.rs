@@ -163,7 +163,8 @@ impl Guide {
                 |src: &Option<usize>| src.is_some_and(|src| links.contains(&[src as u16, *word as u16]));
             let linked = (0..words.src.len()).filter(|&place| is_linked(&words.src[place]));
             let linked: Vec<usize> = linked.collect();
-            let share = 1.0 / linked.len() as f32;
+            // The loss of a line has its weight.
+            let share = example.weight / linked.len() as f32;
             let position =
                 |src: usize| AlignedPositions { row: row as u32, tgt: tgt as u32, src: src as u32, share };
             aligned.extend(linked.into_iter().map(position));

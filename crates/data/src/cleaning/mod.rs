@@ -156,7 +156,8 @@ impl CleaningOptions {
     /// Returns the first of `rules` that a pair breaks, as it is.
     pub(crate) fn broken(&self, rules: &[CleaningRule], pair: &SentencePair) -> Option<CleaningRule> {
         let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
-        rules.iter().copied().find(|rule| rule::is_broken(*rule, self, pair, &sides))
+        let rules = CleaningRule::ALL.into_iter().filter(|rule| rules.contains(rule));
+        rules.into_iter().find(|rule| rule::is_broken(*rule, self, pair, &sides))
     }
 
     /// The pair, mended, with the rule that drops it, apart from duplicates, for which the number is.

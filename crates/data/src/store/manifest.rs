@@ -180,6 +180,9 @@ pub(super) struct Manifest {
     /// The smallest `batch_tokens` into which each example fits.
     pub(super) least_batch_tokens: usize,
     pub(super) shards: Vec<ShardFacts>,
+    /// The number of lines of the corpus, dropped ones included; 0 if it is not known.
+    #[serde(default)]
+    pub(super) lines: usize,
 }
 
 /// The facts about a shard.

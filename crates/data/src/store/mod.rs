@@ -139,6 +139,12 @@ impl Store {
         &self.manifest.ends
     }
 
+    /// Returns the number of lines of the corpus, dropped ones included; `None` for one that an earlier
+    /// version has made.
+    pub fn n_lines(&self) -> Option<usize> {
+        Some(self.manifest.lines).filter(|&lines| lines > 0)
+    }
+
     /// Returns the size of the shards in bytes.
     pub fn disk_bytes(&self) -> u64 {
         self.manifest.shards.iter().map(|shard| shard.bytes).sum()

@@ -56,6 +56,8 @@ pub struct StoreFacts {
     pub files: Vec<SourceFile>,
     /// The number of parts; the last ones may have no examples.
     pub n_parts: usize,
+    /// The number of lines of the corpus, dropped ones included.
+    pub lines: usize,
 }
 
 impl StoreWriter {
@@ -128,7 +130,7 @@ impl StoreWriter {
     /// # Errors
     /// [`Error::Io`] if a file cannot be written.
     pub fn finish(mut self, settings: StoreFacts) -> Result<Store> {
-        let StoreFacts { key, encoded, files, n_parts } = settings;
+        let StoreFacts { key, encoded, files, n_parts, lines } = settings;
         self.ends.resize(n_parts, self.len());
         if self.shard.len() > 0 {
             self.write_shard()?;
@@ -141,6 +143,7 @@ impl StoreWriter {
             ends: self.ends,
             least_batch_tokens: self.least_batch_tokens,
             shards: self.shards,
+            lines,
         };
         let text = serde_json::to_vec_pretty(&manifest).expect("only text and numbers");
         write(&self.folder.path().join(MANIFEST), &text)?;

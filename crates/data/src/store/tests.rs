@@ -47,6 +47,7 @@ fn store(
         encoded: EncodeStats { kept: examples.len(), ..EncodeStats::default() },
         files: Vec::new(),
         n_parts: 1,
+        lines: examples.len(),
     };
     let start = tokenizers.tgt().special().start;
     store_writer.finish(settings).unwrap().starting_with(start)

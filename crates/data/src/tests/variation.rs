@@ -143,7 +143,8 @@ fn batches_are_the_same_when_they_are_resumed_and_on_disk() {
             StoreWriter::begin(dir, &corpus.key, &corpus.tokenizers, ExampleLayout::Decoded).unwrap();
         corpus.examples.iter().for_each(|example| writer.push(example, &[]).unwrap());
         let encoded = crate::EncodeStats { kept: corpus.examples.len(), ..Default::default() };
-        let facts = StoreFacts { key: corpus.key.clone(), encoded, files: Vec::new(), n_parts: 1 };
+        let facts =
+            StoreFacts { key: corpus.key.clone(), encoded, files: Vec::new(), n_parts: 1, lines: 200 };
         let start = corpus.tokenizers.tgt().special().start;
         let store: Store = writer.finish(facts).unwrap().starting_with(start);
         for first in [0, 1, n / 2, n - 2] {

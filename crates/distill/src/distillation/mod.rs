@@ -10,15 +10,15 @@ mod report;
 mod stages;
 mod student_corpus;
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf, absolute};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_checkpoint::{Lock, atomic, files, fingerprint, to_json};
 use attentive_config::{Config, DecodeConfig, Task};
+use attentive_data::cleaning::ExpectedLanguages;
 use attentive_data::word_alignment::{Symmetrization, align_words};
-use attentive_data::{Lines, MAX_RECORD_BYTES, read_lines};
+use attentive_data::{Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
 use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
@@ -37,14 +37,16 @@ use crate::{FirefoxExport, Synthesis, SynthesisChoice, SynthesisFiles, Synthesis
 
 /// The file of translations in the folder of a stage.
 const PAIRS: &str = "pairs.tsv";
+/// What became of the lines that the teacher has translated.
+const COUNTS: &str = "counts.json";
+/// What the filters have dropped.
+const FILTERED: &str = "filter.json";
 /// The file of the student's corpus.
 const CORPUS: &str = "corpus.tsv";
 /// The file of word alignments.
 const LINKS: &str = "links";
-/// The weights of a trained model.
-const WEIGHTS: &str = "model/model.safetensors";
-/// The weights and the shortlist of a quantized model.
-const PACKED: [&str; 2] = ["model/packed.safetensors", "model/shortlist.safetensors"];
+/// The files of a model that decide what it does, apart from its configuration.
+const MODEL: [&str; 2] = ["model/*.safetensors", "model/*tokenizer*.json"];
 /// The description of the whole distillation.
 const DESCRIPTION: &str = "distillation.json";
 
@@ -70,7 +72,8 @@ impl Distillation {
     ///
     /// # Errors
     /// Those of [`Config::load`] for the student's configuration; [`Error::Usage`] for a student that does
-    /// not translate.
+    /// not translate, and for a folder that is that of a model; [`Error::Io`] for a file of the plan that
+    /// cannot be read, and [`Error::Unaligned`] for two that do not belong together.
     pub fn new(plan: DistillationPlan, dir: PathBuf) -> Result<Self> {
         let student = Config::load(&plan.student.config, &plan.student.set)?;
         let task = student.model.family.task();
@@ -80,6 +83,13 @@ impl Distillation {
                 "name the configuration of a translation model",
             ));
         }
+        if dir.join(files::CONFIG).exists() {
+            return Err(Error::usage(
+                format!("`{}` is a model, and no folder for the stages of a distillation", dir.display()),
+                "write to another folder",
+            ));
+        }
+        check_files(&plan)?;
         Ok(Self { plan, dir, student })
     }
 
@@ -143,31 +153,33 @@ impl Distillation {
                 name: &name,
                 inputs: json!({
                     "teacher": self.teacher_models()?,
-                    "settings": teacher_settings(teacher),
+                    "options": self.options_in_words(references.is_some())?,
                     "text": hash(src)?,
                     "references": references.map(|file| hash(file)).transpose()?,
                 }),
-                results: &[PAIRS],
+                results: &[PAIRS, COUNTS],
                 interrupted: Interrupted::GoesOn,
             };
             let results = stages.run(spec, |dir| {
-                let output = dir.join(PAIRS);
-                if output.exists() {
-                    // It is written as a whole, when all parts are made.
+                let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
+                if output.exists() && !Synthesis::parts_of(&output).exists() {
                     return Ok(());
                 }
                 let pipeline = match &mut pipeline {
                     Some(pipeline) => pipeline,
                     none => none.insert(self.teacher()?),
                 };
-                let files =
-                    SynthesisFiles { text: src, references: references.map(|file| &**file), output: &output };
+                let files = SynthesisFiles {
+                    text: src,
+                    references: references.map(|file| &**file),
+                    output: &output,
+                    counts: Some(&counts),
+                };
                 // What the parts are made from is what the stage is made from.
                 let options = self.synthesis(&pipeline.config().decode, references.is_some())?;
                 let alone = Processes::alone();
                 let synthesis = Synthesis::open(files, options, "the teacher of this stage", &alone)?;
-                let counts = synthesis.run(pipeline, &alone, |_| ())?;
-                atomic::write_file(&dir.join("counts.json"), &to_json(&counts)?)
+                synthesis.run(pipeline, &alone).map(drop)
             })?;
             made.push((results.path(PAIRS), results.hashes[PAIRS].clone()));
         }
@@ -191,6 +203,16 @@ impl Distillation {
         Ok(teacher)
     }
 
+    /// How the teacher translates, for the record of a stage.
+    fn options_in_words(&self, has_references: bool) -> Result<String> {
+        let first = self.plan.teacher.models.first().map(|dir| Config::home(dir)).unwrap_or_default();
+        let decode = Config::load_stored(&first.join(files::CONFIG))?.decode;
+        let options = self.synthesis(&decode, has_references)?;
+        // Results do not depend on how many sentences are translated together.
+        let translate = TranslateOptions { batch_size: 0, ..options.translate };
+        Ok(format!("{:?}", SynthesisOptions { translate, ..options }))
+    }
+
     /// How the teacher translates.
     fn synthesis(&self, decode: &DecodeConfig, has_references: bool) -> Result<SynthesisOptions> {
         let teacher = &self.plan.teacher;
@@ -201,12 +223,11 @@ impl Distillation {
             TeacherChoice::Best | TeacherChoice::Closest => (SynthesisChoice::All, 1),
             TeacherChoice::Mbr | TeacherChoice::All => (SynthesisChoice::All, teacher.candidates),
         };
-        let mut search = teacher.search;
-        if teacher.sampling.is_none() {
-            // A beam finds at most as many translations as it is wide.
-            let width = search.beam_width.map_or(decode.beam_width, NonZeroUsize::get).max(n);
-            search.beam_width = NonZeroUsize::new(width);
-        }
+        // A beam finds at most as many translations as it is wide.
+        let search = match teacher.sampling {
+            None => teacher.search.widened(decode, n),
+            Some(_) => teacher.search,
+        };
         let search = search.apply(decode, n, teacher.sampling)?;
         let mbr =
             (teacher.choice == TeacherChoice::Mbr).then_some(Mbr { utility: teacher.metric, n_best: 1 });
@@ -223,12 +244,12 @@ impl Distillation {
                 "filter": FilterPlan { backward: None, ..self.plan.filter.clone() },
                 "backward": self.plan.filter.backward.as_deref().map(fingerprint),
             }),
-            results: &[CORPUS],
+            results: &[CORPUS, FILTERED],
             interrupted: Interrupted::BeginsAgain,
         };
         stages.run(spec, |dir| {
             let files: Vec<PathBuf> = translations.iter().map(|(file, _)| file.clone()).collect();
-            student_corpus::write(&files, &self.plan.filter, &dir.join(CORPUS), &dir.join("filter.json"))
+            student_corpus::write(&files, &self.plan.filter, &dir.join(CORPUS), &dir.join(FILTERED))
         })
     }
 
@@ -303,7 +324,7 @@ impl Distillation {
         let spec = StageSpec {
             name,
             inputs: json!({ "data": data.hashes, "configuration": self.student_settings()? }),
-            results: &[WEIGHTS],
+            results: &MODEL,
             interrupted: Interrupted::GoesOn,
         };
         stages.run(spec, |dir| {
@@ -330,7 +351,12 @@ impl Distillation {
         let valid = self.student.data.valid.iter().flat_map(|valid| valid.files());
         let dir = self.student.data.dir.clone().unwrap_or_default();
         let valid: Vec<String> = valid.map(|file| hash(&dir.join(file))).collect::<Result<_>>()?;
-        Ok(json!({ "settings": config.to_toml(), "valid": valid }))
+        Ok(json!({
+            "settings": config.to_toml(),
+            "valid": valid,
+            "tokenizer": self.student.tokenizer.from.as_deref().map(fingerprint_of).transpose()?,
+            "from": self.student.model.from.as_deref().map(fingerprint),
+        }))
     }
 
     fn quantize(
@@ -341,8 +367,12 @@ impl Distillation {
     ) -> Result<StageResults> {
         let spec = StageSpec {
             name: "int8",
-            inputs: json!({ "student": student.hashes, "corpus": corpus.hashes }),
-            results: &PACKED,
+            inputs: json!({
+                "student": student.hashes,
+                "configuration": self.student_settings()?,
+                "corpus": corpus.hashes[CORPUS],
+            }),
+            results: &MODEL,
             interrupted: Interrupted::BeginsAgain,
         };
         stages.run(spec, |dir| {
@@ -371,11 +401,12 @@ impl Distillation {
             name: "firefox",
             inputs: json!({
                 "student": student.hashes,
-                "corpus": corpus.hashes,
+                "configuration": self.student_settings()?,
+                "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,
                 "calibrate": calibrate,
             }),
-            results: &["model/metadata.json"],
+            results: &["model/*", "cost.json"],
             interrupted: Interrupted::BeginsAgain,
         };
         let exported = stages.run(spec, |dir| {
@@ -402,13 +433,13 @@ impl Distillation {
         quantized: &StageResults,
         undistilled: Option<&StageResults>,
     ) -> Result<()> {
-        let test = &self.plan.test;
-        let teacher = self.plan.teacher.models.first();
+        let (test, teacher) = (&self.plan.test, &self.plan.teacher.models);
         let spec = StageSpec {
             name: "report",
             inputs: json!({
-                "teacher": teacher.map(|dir| fingerprint(dir)),
+                "teacher": self.teacher_models()?,
                 "student": student.hashes,
+                "configuration": self.student_settings()?,
                 "int8": quantized.hashes,
                 "undistilled": undistilled.map(|one| &one.hashes),
                 "test": [hash(&test.src)?, hash(&test.tgt)?],
@@ -418,16 +449,16 @@ impl Distillation {
         };
         let reported = stages.run(spec, |dir| {
             let (src, references) = (read_lines(&test.src)?, [read_lines(&test.tgt)?]);
-            let models = [
+            let mut systems: Vec<(String, Vec<PathBuf>)> = Vec::new();
+            systems.extend((!teacher.is_empty()).then(|| ("teacher".to_owned(), teacher.clone())));
+            let students = [
                 ("student", Some(student)),
                 ("student, int8", Some(quantized)),
                 ("undistilled", undistilled),
             ];
-            let models = models.map(|(name, stage)| (name, stage.map(|stage| stage.path("model"))));
-            let mut systems: Vec<(String, &Path)> = Vec::new();
-            systems.extend(teacher.map(|dir| ("teacher".to_owned(), &**dir)));
-            systems
-                .extend(models.iter().filter_map(|(name, dir)| Some(((*name).to_owned(), dir.as_deref()?))));
+            for (name, stage) in students {
+                systems.extend(stage.map(|stage| (name.to_owned(), vec![stage.path("model")])));
+            }
             report::write(dir, &systems, &src, &references)
         });
         reported.map(drop)
@@ -435,8 +466,22 @@ impl Distillation {
 
     /// Writes down with each of `students` what they are made from.
     fn describe(&self, students: &[&StageResults]) -> Result<()> {
-        let teacher = self.teacher_models()?;
-        let description = json!({ "plan": self.plan, "teacher": teacher });
+        let provenance = |dir: &PathBuf| {
+            let described = fingerprint(dir);
+            json!({
+                "model": dir,
+                "provenance": serde_json::from_str(&described).unwrap_or(Value::String(described)),
+            })
+        };
+        let text = self.plan.text.parallel.iter().flat_map(|text| [&text.src, &text.tgt]);
+        let text = text.chain(&self.plan.text.monolingual).chain(&self.plan.teacher.translations);
+        let hashed = |file: &PathBuf| Ok(json!({ "file": file, "sha256": hash(file)? }));
+        let description = json!({
+            "plan": self.plan,
+            "teacher": self.plan.teacher.models.iter().map(provenance).collect::<Vec<_>>(),
+            "backward": self.plan.filter.backward.as_ref().map(provenance),
+            "texts": text.map(hashed).collect::<Result<Vec<_>>>()?,
+        });
         let json = to_json(&description)?;
         let of_students = students.iter().map(|student| student.path("model").join(DESCRIPTION));
         let mut paths = of_students.chain([self.dir.join(DESCRIPTION)]);
@@ -476,9 +521,31 @@ fn path_text(path: &Path) -> String {
     whole.to_string_lossy().into_owned()
 }
 
-/// The settings of the teacher without the names of its files.
-fn teacher_settings(teacher: &TeacherPlan) -> Value {
-    json!(TeacherPlan { models: Vec::new(), translations: Vec::new(), ..teacher.clone() })
+/// Refuses files of the plan that cannot be read, or have different numbers of lines, before hours of work.
+fn check_files(plan: &DistillationPlan) -> Result<()> {
+    let calibrate = plan.firefox.iter().map(|firefox| &firefox.calibrate);
+    for ParallelText { src, tgt } in plan.text.parallel.iter().chain([&plan.test]).chain(calibrate) {
+        let [(_, first_lines), (_, second_lines)] = [SourceFile::of_lines(src)?, SourceFile::of_lines(tgt)?];
+        if first_lines != second_lines {
+            let (first, second) = (src.clone(), tgt.clone());
+            return Err(Error::Unaligned { first, first_lines, second, second_lines });
+        }
+    }
+    for file in plan.text.monolingual.iter().chain(&plan.teacher.translations) {
+        std::fs::File::open(file).map_err(Error::io("read", file))?;
+    }
+    for dir in plan.teacher.models.iter().chain(&plan.filter.backward) {
+        Config::load_stored(&Config::home(dir).join(files::CONFIG))?;
+    }
+    if let Some([src, tgt]) = &plan.filter.languages {
+        ExpectedLanguages::new(src, tgt)?;
+    }
+    Ok(())
+}
+
+/// The content of a file, or of all files in a folder.
+fn fingerprint_of(path: &Path) -> Result<String> {
+    if path.is_dir() { Ok(fingerprint(path)) } else { hash(path) }
 }
 
 /// The sources and the targets of a corpus.

@@ -24,6 +24,7 @@ pub struct DistillationPlan {
     /// The model that is imitated.
     pub teacher: TeacherPlan,
     /// The text that it translates.
+    #[serde(default)]
     pub text: TextPlan,
     /// Which pairs the student does not see.
     #[serde(default)]
@@ -32,7 +33,7 @@ pub struct DistillationPlan {
     pub student: StudentPlan,
     /// A test set for the report. Look at it once, at the end; choose by other sentences.
     pub test: ParallelText,
-    /// For what the student is exported.
+    /// Settings of the export for Firefox.
     #[serde(default)]
     pub firefox: Option<FirefoxPlan>,
     /// The licences of models and texts, which are written down with the student.
@@ -153,21 +154,23 @@ impl DistillationPlan {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Data`] if it cannot be read; [`Error::Toml`] if it is not TOML, or has a
-    /// key or value that is not known; [`Error::Config`] if values contradict each other.
+    /// [`Error::Io`] and [`Error::Data`] if it cannot be read, is not TOML, or has a key or value that is not
+    /// known; [`Error::Config`] if values contradict each other.
     pub fn load(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, regular_file::BY_HAND)?;
         let plan: Self = toml::from_str(&text).map_err(|error| Error::Data {
             problem: format!("`{}`: {}", path.display(), error.to_string().trim_end()),
             hint: Some("docs/distillation.md describes the keys".into()),
         })?;
-        plan.check()?;
+        plan.check(path)?;
         Ok(plan)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, path: &Path) -> Result<()> {
         let refuse = |key: &str, expected: &str, found: String| {
-            Err(Error::Config { key: key.into(), expected: expected.into(), found, hint: None })
+            let hint =
+                Some(format!("it is in `{}`; docs/distillation.md describes the keys", path.display()));
+            Err(Error::Config { key: key.into(), expected: expected.into(), found, hint })
         };
         let (teacher, text) = (&self.teacher, &self.text);
         if teacher.models.is_empty() == teacher.translations.is_empty() {

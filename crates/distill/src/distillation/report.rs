@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{atomic, to_json};
 use attentive_evaluate::EvaluateOptions;
-use attentive_evaluate::compare::{Comparison, Differences, System, TestSet, compare};
+use attentive_evaluate::compare::{Comparison, Differences, System, TestSet, compare_ensembles};
 use attentive_kernels::threads::Threads;
 use attentive_metrics::{Bleu, Score};
 use attentive_pipeline::TranslateOptions;
@@ -31,21 +31,22 @@ struct Report<'a> {
 /// and `report.md` into `dir`. The first one is the baseline.
 ///
 /// # Errors
-/// Those of [`compare`]; [`Error::Io`] if a file cannot be read or written.
+/// Those of [`compare_ensembles`]; [`Error::Io`] if a file cannot be read or written.
 pub(super) fn write(
     dir: &Path,
-    systems: &[(String, &Path)],
+    systems: &[(String, Vec<PathBuf>)],
     src: &[String],
     references: &[Vec<String>],
 ) -> Result<()> {
     let test = TestSet { src, references, bucket_width: BUCKET_WIDTH, examples: EXAMPLES };
     let comparison = Threads::alone(|| {
-        compare(systems, test, |pipeline| {
+        compare_ensembles(systems, test, |pipeline| {
             let translate = TranslateOptions::from(&pipeline.config().decode);
             Ok(EvaluateOptions { translate, bleu: Bleu::default() })
         })
     })?;
-    let weights = systems.iter().map(|(_, dir)| weight_bytes(dir)).collect::<Result<Vec<_>>>()?;
+    let bytes = |(_, models): &(String, Vec<PathBuf>)| models.iter().map(|dir| weight_bytes(dir)).sum();
+    let weights = systems.iter().map(bytes).collect::<Result<Vec<u64>>>()?;
     let text = in_words(&comparison, &weights);
     atomic::write_file(&dir.join("report.md"), text.as_bytes())?;
     atomic::write_file(&dir.join("report.json"), &to_json(&Report { weights, comparison: &comparison })?)

@@ -23,8 +23,11 @@ struct Record {
     inputs: Value,
     /// The SHA-256 of each result; `None` before all are made.
     results: Option<BTreeMap<String, String>>,
-    /// The time that it has taken, in seconds.
+    /// The time that it has taken, in seconds, without what was lost when the program was killed.
     seconds: f64,
+    /// The time that it took the last time, in seconds, if it was finished then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_seconds: Option<f64>,
 }
 
 /// What happens to a stage.
@@ -38,8 +41,10 @@ pub enum StageState {
     Continued,
     /// It is finished, after so many seconds in all.
     Finished(f64),
-    /// It would run. How long it took the last time, in seconds, if it ran before.
+    /// It would run. How long it took the last time, in seconds, if it was finished before.
     WouldRun(Option<f64>),
+    /// It was begun before, and would go on.
+    WouldGoOn,
 }
 
 /// Hears of the stages.
@@ -62,7 +67,7 @@ pub(super) struct StageSpec<'a> {
     pub(super) name: &'a str,
     /// All that the results depend on: settings, and the SHA-256 of files.
     pub(super) inputs: Value,
-    /// The paths of the results in its folder.
+    /// The paths of the results in its folder. A `*` stands for any part of a name.
     pub(super) results: &'a [&'a str],
     pub(super) interrupted: Interrupted,
 }
@@ -92,7 +97,8 @@ impl<'a> Stages<'a> {
     /// Makes the stage by `work`, which is given its folder, unless it is up to date.
     ///
     /// # Errors
-    /// The errors of `work`; [`Error::Io`] if a file cannot be read or written.
+    /// The errors of `work`; [`Error::Io`] if a file cannot be read or written; [`Error::Usage`] if its folder
+    /// is there and is none of a stage.
     pub(super) fn run(
         &mut self,
         spec: StageSpec<'_>,
@@ -101,7 +107,16 @@ impl<'a> Stages<'a> {
         let dir = self.dir.join(spec.name);
         let path = dir.join(FILE);
         let known = read(&path)?;
-        let before = known.as_ref().map(|record| record.seconds);
+        if known.is_none() && has_files(&dir)? {
+            return Err(Error::usage(
+                format!("`{}` is there, and no stage of a distillation has made it", dir.display()),
+                "write to another folder, or move this one away",
+            ));
+        }
+        let last_seconds = known.as_ref().and_then(|record| match record.results {
+            Some(_) => Some(record.seconds),
+            None => record.last_seconds,
+        });
         let same = known.filter(|record| record.inputs == spec.inputs);
         if let Some(Record { results: Some(hashes), seconds, .. }) = &same
             && hash_all(&dir, spec.results)?.as_ref() == Some(hashes)
@@ -109,22 +124,21 @@ impl<'a> Stages<'a> {
             self.observer.on(spec.name, StageState::UpToDate(*seconds));
             return Ok(StageResults { dir, hashes: hashes.clone() });
         }
+        let unfinished = same.filter(|record| record.results.is_none());
+        let goes_on = unfinished.is_some() && spec.interrupted == Interrupted::GoesOn;
         if self.is_dry {
-            self.observer.on(spec.name, StageState::WouldRun(before));
+            let state = if goes_on { StageState::WouldGoOn } else { StageState::WouldRun(last_seconds) };
+            self.observer.on(spec.name, state);
             let unknown = |name: &&str| ((*name).to_owned(), "not made yet".to_owned());
             return Ok(StageResults { dir, hashes: spec.results.iter().map(unknown).collect() });
         }
-        let unfinished = same.filter(|record| record.results.is_none());
-        let goes_on = unfinished.is_some() && spec.interrupted == Interrupted::GoesOn;
         self.observer.on(spec.name, if goes_on { StageState::Continued } else { StageState::Begun });
-        if !goes_on && dir.exists() {
-            // Without its record first: what is left of it counts for nothing.
-            remove(&path)?;
-            fs::remove_dir_all(&dir).map_err(Error::io("remove", &dir))?;
+        if !goes_on {
+            remove(&dir)?;
         }
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let spent = unfinished.filter(|_| goes_on).map_or(0.0, |record| record.seconds);
-        let mut record = Record { inputs: spec.inputs, results: None, seconds: spent };
+        let mut record = Record { inputs: spec.inputs, results: None, seconds: spent, last_seconds };
         atomic::write_file(&path, &to_json(&record)?)?;
         let start = Instant::now();
         let outcome = work(&dir);
@@ -159,24 +173,71 @@ fn read(path: &Path) -> Result<Option<Record>> {
     Ok(serde_json::from_slice(&json).ok())
 }
 
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(error)),
-        _ => Ok(()),
+/// Whether there is a folder `dir` with anything in it.
+fn has_files(dir: &Path) -> Result<bool> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        entries => Ok(entries.map_err(Error::io("read", dir))?.next().is_some()),
     }
 }
 
-/// The SHA-256 of these files in `dir`; `None` if one is missing.
+/// Removes the folder of a stage, which has another name first, so that a part of it never looks whole.
+fn remove(dir: &Path) -> Result<()> {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    let removed = dir.with_file_name(format!(".removed-{name}"));
+    for (from, to) in [(dir, Some(&removed)), (&removed, None)] {
+        if from.exists() {
+            let done = match to {
+                // What an interrupted removal has left.
+                Some(to) => remove_all(to).and_then(|()| fs::rename(from, to)),
+                None => fs::remove_dir_all(from),
+            };
+            done.map_err(Error::io("remove", from))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_all(dir: &Path) -> io::Result<()> {
+    if dir.exists() { fs::remove_dir_all(dir) } else { Ok(()) }
+}
+
+/// The SHA-256 of the files in `dir` with these names; `None` if there are none for a name.
 fn hash_all(dir: &Path, names: &[&str]) -> Result<Option<BTreeMap<String, String>>> {
     let mut hashes = BTreeMap::new();
     for name in names {
-        let path = dir.join(name);
-        if !path.try_exists().map_err(Error::io("read", &path))? {
+        let found = files(dir, name)?;
+        if found.is_empty() {
             return Ok(None);
         }
-        hashes.insert((*name).to_owned(), hash(&path)?);
+        for name in found {
+            let hash = hash(&dir.join(&name))?;
+            hashes.insert(name, hash);
+        }
     }
     Ok(Some(hashes))
+}
+
+/// The files in `dir` that `name` stands for, in which a `*` may be in the last part.
+fn files(dir: &Path, name: &str) -> Result<Vec<String>> {
+    let (folder, pattern) = name.rsplit_once('/').unwrap_or(("", name));
+    let Some((start, end)) = pattern.split_once('*') else {
+        return Ok(if dir.join(name).is_file() { vec![name.to_owned()] } else { Vec::new() });
+    };
+    let folder_path = dir.join(folder);
+    if !folder_path.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&folder_path).map_err(Error::io("read", &folder_path))? {
+        let entry = entry.map_err(Error::io("read", &folder_path))?;
+        let file = entry.file_name().to_string_lossy().into_owned();
+        if file.starts_with(start) && file.ends_with(end) && entry.path().is_file() {
+            found.push(format!("{folder}/{file}"));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// The SHA-256 of a file, in hexadecimal.

@@ -1,7 +1,7 @@
 //! The corpus that a student learns from: translations, filtered.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
@@ -17,38 +17,79 @@ use crate::{PairScorer, ScoreLimit};
 const CHUNK: usize = 1 << 14;
 
 /// What became of the translations.
-#[derive(Debug, Serialize)]
-pub(super) struct FilterReport {
+#[derive(Debug, Default, Serialize)]
+struct FilterReport {
     /// The pairs that were read.
-    pub(super) pairs: usize,
-    /// The pairs whose scores are among the lowest.
-    pub(super) worst: usize,
-    /// The score below which they are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) least_score: Option<f64>,
-    /// The pairs that are left.
-    pub(super) kept: usize,
+    pairs: usize,
     /// What the rules dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rules: Option<CleaningReport>,
+    rules: Option<CleaningReport>,
+    /// Of the other pairs, those whose scores are among the lowest.
+    worst: usize,
+    /// The score below which they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least_score: Option<f64>,
+    /// The pairs that are left.
+    kept: usize,
 }
 
 /// A translation with its score.
 struct Row {
     pair: SentencePair,
     score: Option<f64>,
+    line: usize,
 }
 
 /// Writes the pairs of `files` that pass the filters to `corpus`, tab-separated, and what became of the
 /// others to `report`.
 ///
 /// # Errors
-/// [`Error::Io`] if a file cannot be read or written; [`Error::Line`] for a line without two columns;
-/// [`Error::Data`] if no pair is left.
+/// [`Error::Io`] if a file cannot be read or written; [`Error::Line`] for a line without two columns, or
+/// without a score by which the worst are to be found; [`Error::Data`] if no pair is left.
 pub(super) fn write(files: &[PathBuf], filter: &FilterPlan, corpus: &Path, report: &Path) -> Result<()> {
+    let passed = corpus.with_extension("passed");
+    let mut counts = FilterReport::default();
+    let scores = apply_rules(files, filter, &passed, &mut counts)?;
+    counts.least_score = ScoreLimit::Worst(filter.drop_worst).least(&scores);
+    counts.kept = scores.len();
+    match counts.least_score {
+        None => fs::rename(&passed, corpus).map_err(Error::io("write", corpus))?,
+        Some(least) => {
+            counts.kept = scores.iter().filter(|&&score| score >= least).count();
+            counts.worst = scores.len() - counts.kept;
+            atomic::write_with(corpus, &|to| keep(&passed, &scores, least, to))?;
+            fs::remove_file(&passed).map_err(Error::io("remove", &passed))?;
+        }
+    }
+    if counts.kept == 0 {
+        return Err(nothing_left(counts.pairs));
+    }
+    atomic::write_file(report, &to_json(&counts)?)
+}
+
+fn nothing_left(n_pairs: usize) -> Error {
+    let (problem, hint) = match n_pairs {
+        0 => (
+            "there are no translations: those of the teacher are all empty, or cut off at the length limit"
+                .to_owned(),
+            "translate a few lines with the teacher, and see what it does",
+        ),
+        n => (
+            format!("none of the {n} translations passes the filters"),
+            "look at what each rule drops with `attentive clean`, and set `filter.without`",
+        ),
+    };
+    Error::Data { problem, hint: Some(hint.into()) }
+}
+
+/// Writes the pairs that break no rule to `passed`, and returns their scores; 0 if none are needed.
+fn apply_rules(
+    files: &[PathBuf],
+    filter: &FilterPlan,
+    passed: &Path,
+    counts: &mut FilterReport,
+) -> Result<Vec<f64>> {
     let scorer = PairScorer::load(None, filter.backward.as_deref())?;
-    let scorer = scorer.as_ref();
-    let least_score = least_score(files, filter.drop_worst, scorer)?;
     let languages = filter.languages.as_ref().map(|[src, tgt]| ExpectedLanguages::new(src, tgt));
     let options = CleaningOptions {
         without: filter.without.clone(),
@@ -56,110 +97,103 @@ pub(super) fn write(files: &[PathBuf], filter: &FilterPlan, corpus: &Path, repor
         ..CleaningOptions::default()
     };
     let mut cleaner = filter.rules.then(|| Cleaner::new(options));
-    let mut counts = FilterReport { pairs: 0, worst: 0, least_score, kept: 0, rules: None };
-    let temporary = corpus.with_extension("unfinished");
-    let unwritable = || Error::io("write", &temporary);
-    let mut out = BufWriter::new(File::create(&temporary).map_err(unwritable())?);
-    for file in files {
-        let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
-        loop {
-            let rows = rows(&mut lines, scorer)?;
-            if rows.is_empty() {
-                break;
-            }
-            counts.pairs += rows.len();
-            let n = rows.len();
-            let is_good = |row: &Row| row.score.zip(least_score).is_none_or(|(score, least)| score >= least);
-            let pairs: Vec<SentencePair> = rows.into_iter().filter(is_good).map(|row| row.pair).collect();
-            counts.worst += n - pairs.len();
-            for pair in cleaned(cleaner.as_mut(), pairs) {
-                counts.kept += 1;
-                let [src, tgt] = [pair.src, pair.tgt].map(|text| text.replace('\t', " "));
-                writeln!(out, "{src}\t{tgt}").map_err(unwritable())?;
-            }
-        }
-    }
-    out.flush().map_err(unwritable())?;
-    counts.rules = cleaner.map(|cleaner| cleaner.report().clone());
-    if counts.kept == 0 {
-        return Err(Error::Data {
-            problem: format!("none of the {} translations passes the filters", counts.pairs),
-            hint: Some(
-                "look at what each rule drops with `attentive clean`, and set `filter.without`".into(),
-            ),
-        });
-    }
-    atomic::write_file(report, &to_json(&counts)?)?;
-    std::fs::rename(&temporary, corpus).map_err(Error::io("write", corpus))
-}
-
-fn cleaned(cleaner: Option<&mut Cleaner>, pairs: Vec<SentencePair>) -> Vec<SentencePair> {
-    let Some(cleaner) = cleaner else { return pairs };
-    let cleaned = cleaner.clean(pairs.into_iter().map(Some).collect()).into_iter();
-    cleaned.filter(|one| one.dropped.is_none()).map(|one| one.pair).collect()
-}
-
-/// The score that all but this share of the pairs have at least; `None` if nothing is dropped by its score.
-fn least_score(files: &[PathBuf], share: f64, scorer: Option<&PairScorer>) -> Result<Option<f64>> {
-    if share == 0.0 {
-        return Ok(None);
-    }
+    let unwritable = || Error::io("write", passed);
+    let mut out = BufWriter::new(File::create(passed).map_err(unwritable())?);
     let mut scores = Vec::new();
     for file in files {
         let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
         loop {
-            let rows = rows(&mut lines, scorer)?;
+            let rows = rows(&mut lines)?;
             if rows.is_empty() {
                 break;
             }
-            scores.extend(rows.into_iter().filter_map(|row| row.score));
+            counts.pairs += rows.len();
+            let rows = cleaned(cleaner.as_mut(), rows);
+            for Row { pair, .. } in &rows {
+                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| text.replace('\t', " "));
+                writeln!(out, "{src}\t{tgt}").map_err(unwritable())?;
+            }
+            scores.extend(scores_of(&rows, filter, scorer.as_ref(), file)?);
         }
     }
-    Ok(ScoreLimit::Worst(share).least(&scores))
+    out.flush().map_err(unwritable())?;
+    counts.rules = cleaner.map(|cleaner| cleaner.report().clone());
+    Ok(scores)
 }
 
-/// The next rows, none at the end; with the scores of `scorer` in place of their own, if there is one.
-fn rows(lines: &mut Lines<impl io::Read>, scorer: Option<&PairScorer>) -> Result<Vec<Row>> {
-    let mut rows = unscored_rows(lines)?;
+/// The rows that break no rule, mended.
+fn cleaned(cleaner: Option<&mut Cleaner>, rows: Vec<Row>) -> Vec<Row> {
+    let Some(cleaner) = cleaner else { return rows };
+    let pairs = rows.iter().map(|row| Some(row.pair.clone())).collect();
+    let cleaned = cleaner.clean(pairs).into_iter().zip(rows);
+    let kept = cleaned.filter(|(one, _)| one.dropped.is_none());
+    kept.map(|(one, row)| Row { pair: one.pair, ..row }).collect()
+}
+
+fn scores_of(
+    rows: &[Row],
+    filter: &FilterPlan,
+    scorer: Option<&PairScorer>,
+    file: &Path,
+) -> Result<Vec<f64>> {
+    if filter.drop_worst == 0.0 {
+        return Ok(vec![0.0; rows.len()]);
+    }
     if let Some(scorer) = scorer {
-        let pairs: Vec<SentencePair> = rows.iter().map(|row| row.pair.clone()).collect();
-        for (row, score) in rows.iter_mut().zip(scorer.scores(&pairs)?) {
-            row.score = Some(if score.is_nan() { f64::NEG_INFINITY } else { score });
-        }
+        return scorer.scores(&rows.iter().map(|row| row.pair.clone()).collect::<Vec<_>>());
     }
-    Ok(rows)
+    let missing = |line| {
+        let problem = format!(
+            "there is no score, by which `filter.drop_worst` = {} finds the worst pairs; add a third column, or \
+             name a model that scores them (`filter.backward`)",
+            filter.drop_worst
+        );
+        Error::line(file, line, problem)
+    };
+    rows.iter().map(|row| row.score.ok_or_else(|| missing(row.line))).collect()
 }
 
-/// The next rows with their own scores.
-fn unscored_rows(lines: &mut Lines<impl io::Read>) -> Result<Vec<Row>> {
+/// Writes the lines of `passed` with a score of at least `least`.
+fn keep(passed: &Path, scores: &[f64], least: f64, to: &Path) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(to)?);
+    for (line, &score) in BufReader::new(File::open(passed)?).lines().zip(scores) {
+        let line = line?;
+        if score >= least {
+            writeln!(out, "{line}")?;
+        }
+    }
+    out.flush()
+}
+
+/// The next rows; none at the end.
+fn rows(lines: &mut Lines<impl io::Read>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     while rows.len() < CHUNK {
-        let problem = match lines.next_line()? {
+        let read = match lines.next_line()? {
             None => break,
-            Some(Line::TooLong) => "a line that is too long".to_owned(),
-            Some(Line::Text(text)) => {
-                let mut columns = text.split('\t');
-                match (columns.next(), columns.next(), columns.next()) {
-                    (Some(src), Some(tgt), score) => {
-                        let score = score.map(|score| score.trim().parse::<f64>());
-                        match score {
-                            Some(Err(_)) => "a third column that is no number, its score".to_owned(),
-                            Some(Ok(score)) if score.is_nan() => "a score that is no number".to_owned(),
-                            score => {
-                                let pair = SentencePair { src: src.into(), tgt: tgt.into() };
-                                rows.push(Row { pair, score: score.and_then(Result::ok) });
-                                continue;
-                            }
-                        }
-                    }
-                    _ => "one column".to_owned(),
-                }
-            }
+            Some(Line::TooLong) => Err("a line that is too long"),
+            Some(Line::Text(text)) => columns(text),
         };
-        let problem = format!(
-            "expected a source, a tab, its translation and, behind another tab, its score; found {problem}"
-        );
-        return Err(Error::line(lines.path(), lines.count(), problem));
+        let line = lines.count();
+        let (pair, score) = read.map_err(|found| {
+            let expected = "a source, a tab, its translation and, behind another tab, its score";
+            Error::line(lines.path(), line, format!("expected {expected}; found {found}"))
+        })?;
+        rows.push(Row { pair, score, line });
     }
     Ok(rows)
+}
+
+/// A pair and its score, if it has one; otherwise describes what is wrong.
+fn columns(text: &str) -> Result<(SentencePair, Option<f64>), &'static str> {
+    let mut columns = text.split('\t');
+    let (Some(src), Some(tgt), score) = (columns.next(), columns.next(), columns.next()) else {
+        return Err("one column");
+    };
+    let pair = SentencePair { src: src.into(), tgt: tgt.into() };
+    match score.map(|score| score.trim().parse::<f64>()) {
+        None => Ok((pair, None)),
+        Some(Ok(score)) if !score.is_nan() => Ok((pair, Some(score))),
+        Some(_) => Err("a third column that is no number"),
+    }
 }

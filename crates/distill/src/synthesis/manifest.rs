@@ -7,6 +7,7 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_checkpoint::{atomic, to_json};
 use attentive_data::SourceFile;
+use attentive_pipeline::TranslateOptions;
 use serde::{Deserialize, Serialize};
 
 use super::{LINES, SynthesisOptions};
@@ -45,7 +46,14 @@ impl PartsManifest {
     ) -> Self {
         Self {
             model: model.into(),
-            options: format!("{options:?}"),
+            // Results do not depend on how many lines are translated together.
+            options: format!(
+                "{:?}",
+                SynthesisOptions {
+                    translate: TranslateOptions { batch_size: 0, ..options.translate },
+                    ..*options
+                }
+            ),
             text: text.into(),
             references: references.map(Content::from),
             lines_per_part: LINES,

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::atomic;
+use attentive_base::regular_file;
+use attentive_checkpoint::{atomic, to_json};
 use attentive_data::{Line, Lines, MAX_LINE_BYTES, SourceFile};
 use attentive_metrics::Utility;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -26,6 +27,8 @@ use self::part::Part;
 
 /// The number of lines of a part.
 const LINES: usize = 1024;
+/// The file beside the parts that says what became of the lines, once all are made.
+const COUNTS: &str = "counts.json";
 
 /// The files of a synthesis.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,8 @@ pub struct SynthesisFiles<'a> {
     pub references: Option<&'a Path>,
     /// The corpus to write: tab-separated source, target and score.
     pub output: &'a Path,
+    /// Where to write what became of the lines, as JSON, if anywhere.
+    pub counts: Option<&'a Path>,
 }
 
 /// Which of the translations of a sentence become pairs.
@@ -65,8 +70,10 @@ pub struct SynthesisCounts {
     pub lines: usize,
     /// The pairs that were written.
     pub pairs: usize,
-    /// The lines that are blank, or too long to be read.
+    /// The lines that are blank.
     pub blank: usize,
+    /// The lines that are too long for the model, of which it would translate the beginning alone.
+    pub too_long: usize,
     /// The translations that are empty.
     pub empty: usize,
     /// The translations that were cut off at the length limit.
@@ -81,15 +88,16 @@ pub struct Synthesis<'a> {
     /// The folder of the parts.
     parts: PathBuf,
     n_lines: usize,
+    /// What became of the lines, if the corpus is complete already.
+    complete: Option<SynthesisCounts>,
 }
 
 impl<'a> Synthesis<'a> {
-    /// Opens the folder of the parts beside the output, `OUTPUT.parts`. `model` identifies the model, and
-    /// `program` the program.
+    /// Opens the folder of the parts beside the output, `OUTPUT.parts`. `model` identifies the model.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the output exists, or if the parts were made from something else;
-    /// [`Error::Unaligned`] for another number of references than lines; [`Error::Io`] if a file cannot be
+    /// [`Error::Usage`] if the output exists, if the text is no regular file, or if the parts were made from
+    /// something else; [`Error::Unaligned`] for another number of references than lines; [`Error::Io`] if a file cannot be
     /// read or written.
     pub fn open(
         files: SynthesisFiles<'a>,
@@ -100,9 +108,9 @@ impl<'a> Synthesis<'a> {
         let doing = "the text was opened";
         let parts = Self::parts_of(files.output);
         let opened = processes.is_first().then(|| prepare(files, options, model, &parts)).transpose();
-        let n_lines = processes.agree(doing, opened)?.unwrap_or(0);
-        let n_lines = processes.value_of_first(doing, || Ok(n_lines))?;
-        Ok(Self { files, options, parts, n_lines })
+        let opened = processes.agree(doing, opened)?.unwrap_or_default();
+        let (n_lines, complete) = processes.value_of_first(doing, || Ok(opened))?;
+        Ok(Self { files, options, parts, n_lines, complete })
     }
 
     /// The folder in which the corpus `output` grows.
@@ -117,38 +125,37 @@ impl<'a> Synthesis<'a> {
         self.n_lines
     }
 
-    /// Translates what is not translated yet, and writes the corpus. Calls `done` with the number of lines
-    /// that this process has behind it.
+    /// Translates what is not translated yet, and writes the corpus.
     ///
     /// # Errors
     /// The errors of translating; [`Error::Io`] if a file cannot be read or written; [`Error::Data`] if a
     /// part is damaged.
-    pub fn run(
-        &self,
-        pipeline: &Pipeline,
-        processes: &Processes,
-        mut done: impl FnMut(usize),
-    ) -> Result<SynthesisCounts> {
-        let made = self.make_parts(pipeline, processes, &mut done);
-        processes.agree("the text was translated", made)?;
+    pub fn run(&self, pipeline: &Pipeline, processes: &Processes) -> Result<SynthesisCounts> {
+        if self.complete.is_none() {
+            let made = self.make_parts(pipeline, processes);
+            processes.agree("the text was translated", made)?;
+        }
         let counts = processes.is_first().then(|| self.join()).transpose();
         let counts = processes.agree("the corpus was written", counts)?;
         processes.value_of_first("the corpus was written", || Ok(counts.unwrap_or_default()))
     }
 
     /// Makes the parts of this process that are missing.
-    fn make_parts(
-        &self,
-        pipeline: &Pipeline,
-        processes: &Processes,
-        done: &mut impl FnMut(usize),
-    ) -> Result<()> {
+    fn make_parts(&self, pipeline: &Pipeline, processes: &Processes) -> Result<()> {
         let mut text = Lines::open(self.files.text, MAX_LINE_BYTES)?;
         let references = self.files.references.map(|path| Lines::open(path, MAX_LINE_BYTES));
         let mut references = references.transpose()?;
         for number in 0..self.n_lines.div_ceil(LINES) {
             let sources = next(&mut text)?;
             let references = references.as_mut().map(next).transpose()?;
+            let expected = LINES.min(self.n_lines - number * LINES);
+            let of_references = references.as_ref().map_or(expected, Vec::len);
+            if sources.len() != expected || of_references != expected {
+                return Err(Error::Data {
+                    problem: format!("`{}` was changed while it was translated", self.files.text.display()),
+                    hint: Some("restore it, and repeat the command".into()),
+                });
+            }
             let path = self.part(number);
             let is_own = number % processes.count() == processes.number();
             if is_own && !path.try_exists().map_err(Error::io("read", &path))? {
@@ -164,18 +171,22 @@ impl<'a> Synthesis<'a> {
                 }
                 error => error,
             })?;
-            done(number * LINES + sources.len());
         }
         Ok(())
     }
 
     /// Joins the parts to the corpus, and removes them.
     fn join(&self) -> Result<SynthesisCounts> {
+        if let Some(counts) = self.complete {
+            return self.remove_parts(counts);
+        }
         let paths: Vec<PathBuf> = (0..self.n_lines.div_ceil(LINES)).map(|number| self.part(number)).collect();
         let mut counts = SynthesisCounts::default();
         for path in &paths {
             counts += Part::read(path)?.counts;
         }
+        // From now on, the corpus is either absent or complete, and this says what is in it.
+        atomic::write_file(&self.parts.join(COUNTS), &to_json(&counts)?)?;
         atomic::write_with(self.files.output, &|path| {
             let mut out = BufWriter::new(fs::File::create(path)?);
             for path in &paths {
@@ -184,6 +195,14 @@ impl<'a> Synthesis<'a> {
             }
             out.flush()
         })?;
+        self.remove_parts(counts)
+    }
+
+    /// Removes the parts of a corpus that is complete.
+    fn remove_parts(&self, counts: SynthesisCounts) -> Result<SynthesisCounts> {
+        if let Some(path) = self.files.counts {
+            atomic::write_file(path, &to_json(&counts)?)?;
+        }
         fs::remove_dir_all(&self.parts).map_err(Error::io("remove", &self.parts))?;
         Ok(counts)
     }
@@ -195,10 +214,11 @@ impl<'a> Synthesis<'a> {
 
 impl AddAssign for SynthesisCounts {
     fn add_assign(&mut self, other: Self) {
-        let Self { lines, pairs, blank, empty, cut_off } = other;
+        let Self { lines, pairs, blank, too_long, empty, cut_off } = other;
         self.lines += lines;
         self.pairs += pairs;
         self.blank += blank;
+        self.too_long += too_long;
         self.empty += empty;
         self.cut_off += cut_off;
     }
@@ -218,13 +238,30 @@ fn next(lines: &mut Lines<impl io::Read>) -> Result<Vec<Option<String>>> {
     Ok(read)
 }
 
-/// Creates or checks the folder of the parts, and returns the number of lines.
-fn prepare(files: SynthesisFiles<'_>, options: SynthesisOptions, model: &str, parts: &Path) -> Result<usize> {
-    if files.output.exists() {
+/// Creates or checks the folder of the parts. Returns the number of lines and, if the corpus is complete, what
+/// became of them.
+fn prepare(
+    files: SynthesisFiles<'_>,
+    options: SynthesisOptions,
+    model: &str,
+    parts: &Path,
+) -> Result<(usize, Option<SynthesisCounts>)> {
+    let counts = parts.join(COUNTS);
+    let is_complete = files.output.exists() && counts.exists();
+    if files.output.exists() && !is_complete {
         return Err(Error::usage(
             format!("`{}` already exists", files.output.display()),
             "delete it, or write to another file",
         ));
+    }
+    for file in [Some(files.text), files.references].into_iter().flatten() {
+        // Each process reads it, and it is read again to go on.
+        if fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(Error::usage(
+                format!("`{}` is no regular file, and can be read only once", file.display()),
+                "write its content to a file first",
+            ));
+        }
     }
     let (text, n_lines) = SourceFile::of_lines(files.text)?;
     let references = files.references.map(SourceFile::of_lines).transpose()?;
@@ -241,7 +278,14 @@ fn prepare(files: SynthesisFiles<'_>, options: SynthesisOptions, model: &str, pa
     let references = references.map(|(file, _)| file);
     PartsManifest::new(model, &options, text, references).check_or_write(parts)?;
     atomic::remove_unfinished(parts)?;
-    Ok(n_lines)
+    let complete = is_complete.then(|| {
+        let json = regular_file::read(&counts, regular_file::BY_HAND)?;
+        serde_json::from_slice(&json).map_err(|error| Error::Data {
+            problem: format!("`{}` is damaged: {error}", counts.display()),
+            hint: Some("delete this folder: the corpus beside it is complete".into()),
+        })
+    });
+    Ok((n_lines, complete.transpose()?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
-use attentive_pipeline::{Candidate, Pipeline};
+use attentive_pipeline::{Candidate, Pipeline, Translation};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,14 @@ impl Part {
         let found = pipeline.translate_lines_from(first_line, &lines, &options.translate)?;
         let translated = |(number, (line, found)): (usize, (&&str, _))| {
             let reference = references.map(|lines| lines[number].as_deref().unwrap_or_default());
-            let attentive_pipeline::Translation { hypotheses, .. } = found;
-            Self::of_line(line, hypotheses, reference, options)
+            let Translation { hypotheses, .. } = found;
+            match sources[number] {
+                // It is longer than any line may be.
+                None => Self::without_pairs(|counts| counts.too_long = 1),
+                _ if line.trim().is_empty() => Self::without_pairs(|counts| counts.blank = 1),
+                _ if !pipeline.fits(line) => Self::without_pairs(|counts| counts.too_long = 1),
+                _ => Self::of_line(line, hypotheses, reference, options),
+            }
         };
         let parts: Vec<Self> = lines.par_iter().zip(found).enumerate().map(translated).collect();
         let mut all = Self::default();
@@ -46,6 +52,13 @@ impl Part {
         Ok(all)
     }
 
+    /// A line that gives no pairs, for the reason that `count` counts.
+    fn without_pairs(count: impl Fn(&mut SynthesisCounts)) -> Self {
+        let mut counts = SynthesisCounts { lines: 1, ..Default::default() };
+        count(&mut counts);
+        Self { counts, rows: Vec::new() }
+    }
+
     /// The pairs of a line and its translations.
     pub(super) fn of_line(
         line: &str,
@@ -53,11 +66,7 @@ impl Part {
         reference: Option<&str>,
         options: SynthesisOptions,
     ) -> Self {
-        let mut part = Self { counts: SynthesisCounts { lines: 1, ..Default::default() }, rows: Vec::new() };
-        if line.trim().is_empty() {
-            part.counts.blank = 1;
-            return part;
-        }
+        let mut part = Self::without_pairs(|_| ());
         let n = found.len();
         found.retain(|one| !one.is_cut_off());
         part.counts.cut_off = n - found.len();

@@ -147,6 +147,9 @@ pub(super) fn material(
     let mut read = || {
         let valid = corpora::validation(config, Vec::new(), None, observer)?;
         let (alignments, file) = alignments(config)?.unzip();
+        if let (Some(alignments), Some(n_lines)) = (&alignments, store.n_lines()) {
+            alignments.check_lines(n_lines)?;
+        }
         let files: Vec<SourceFile> = store.files().iter().cloned().chain(file).collect();
         let provenance = provenance(config, context, &files, valid.as_ref());
         if let Some((dir, run)) = context.run {
@@ -248,11 +251,11 @@ fn make(
     })?;
     reader.check_not_empty()?;
     let encoded = encoder.finish()?;
-    let (read, n_parts) = (reader.stats(), reader.ends().len());
+    let (read, n_parts, lines) = (reader.stats(), reader.ends().len(), reader.stats().lines);
     let files = reader.finish();
     observer.on(&Event::Note(&format!("{TRAINING}: {read}")));
     report(TRAINING, encoded, config, tokenizers, observer);
-    writer.finish(StoreFacts { key, encoded, files, n_parts })
+    writer.finish(StoreFacts { key, encoded, files, n_parts, lines })
 }
 
 /// Reads the training data and passes them to `take`, some lines at a time.
