@@ -46,7 +46,7 @@ const CORPUS: &str = "corpus.tsv";
 /// The file of word alignments.
 const LINKS: &str = "links";
 /// The files of a model that decide what it does, apart from its configuration.
-const MODEL: [&str; 2] = ["model/*.safetensors", "model/*tokenizer*.json"];
+const MODEL: [&str; 2] = ["model/*.safetensors", "model/tokenizer*.json"];
 /// The description of the whole distillation.
 const DESCRIPTION: &str = "distillation.json";
 

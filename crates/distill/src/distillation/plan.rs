@@ -211,6 +211,10 @@ impl DistillationPlan {
         if !(text.original == 0.0 || (0.001..=1000.0).contains(&text.original)) {
             return refuse("text.original", "0, or a number from 0.001 to 1000", text.original.to_string());
         }
+        if !(0.0..=1000.0).contains(&self.student.guided_alignment) {
+            let found = self.student.guided_alignment.to_string();
+            return refuse("student.guided_alignment", "a number from 0 to 1000; 0.1 is usual", found);
+        }
         let original =
             [("text.original", text.original > 0.0), ("student.undistilled", self.student.undistilled)];
         match original.into_iter().find(|(_, is_set)| *is_set && text.parallel.is_none()) {
