@@ -162,33 +162,3 @@ fn a_pipe_is_refused() {
     assert!(made.success());
     folder.fails("synthesize runs/c pipe --output pairs.tsv", 2, &["`pipe` is no regular file"]);
 }
-
-#[test]
-fn a_corpus_whose_parts_were_not_removed_is_complete() {
-    let folder = prepared();
-    let command = "synthesize runs/c text --sample --seed 5 --output pairs.tsv";
-    let outcome = folder.run(command);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let pairs = fs::read(folder.path("pairs.tsv")).unwrap();
-    // As after a crash between the last two steps: the parts and their counts are still there.
-    let mut child = start(&folder, "synthesize runs/c text --sample --seed 5 --output other.tsv");
-    let first = folder.path("other.tsv.parts/000000.json");
-    let begun = Instant::now();
-    while !first.exists() && !folder.path("other.tsv").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "no part in two minutes");
-        sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    if folder.path("other.tsv").exists() {
-        return;
-    }
-    fs::rename(folder.path("other.tsv.parts"), folder.path("pairs.tsv.parts")).unwrap();
-    let counts = r#"{"lines":2500,"pairs":7,"blank":1,"too_long":0,"empty":0,"cut_off":0}"#;
-    folder.write("pairs.tsv.parts/counts.json", counts);
-    let outcome = folder.run(command);
-    assert!(outcome.code == Some(0) && outcome.stderr.contains("7 pairs of 2,500 lines"), "{outcome:?}");
-    assert!(fs::read(folder.path("pairs.tsv")).unwrap() == pairs);
-    assert!(!folder.path("pairs.tsv.parts").exists());
-    folder.fails(command, 2, &["`pairs.tsv` already exists"]);
-}

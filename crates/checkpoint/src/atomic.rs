@@ -52,6 +52,21 @@ pub fn write_folder(path: &Path, files: &[(&str, &ContentWriter<'_>)]) -> Result
     outcome.map_err(Error::io("write", path))
 }
 
+/// Removes the folder `path`, if there is one: as a whole, since it has another name before its files go.
+/// What is left if the process is killed goes with the next folder of this name, or by
+/// [`remove_unfinished`].
+pub fn remove_folder(path: &Path) -> Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let temporary = temporary(path);
+    let outcome = remove_if_there(&temporary)
+        .and_then(|()| fs::rename(path, &temporary))
+        .and_then(|()| sync_folder(path.parent()))
+        .and_then(|()| fs::remove_dir_all(&temporary));
+    outcome.map_err(Error::io("remove", path))
+}
+
 /// Removes the leftovers of interrupted writes in `folder`.
 pub fn remove_unfinished(folder: &Path) -> Result<()> {
     let entries = match fs::read_dir(folder) {

@@ -15,11 +15,13 @@ mod family;
 mod format;
 mod load;
 mod model;
+mod optimizer;
 mod origin;
 mod preset;
 mod range;
 mod reference;
 mod resumed;
+mod schedule;
 mod schema;
 mod sections;
 mod show;
@@ -52,14 +54,15 @@ pub use family::{
 pub use format::FORMAT;
 pub use load::{ConfigDraft, KnownConfigs};
 pub use model::{ModelConfig, RecurrentConfig};
+pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use origin::{Origins, ValueOrigin};
 pub use preset::Preset;
 pub use reference::reference;
+pub use schedule::{ScheduleConfig, ScheduleKind};
 pub use start::{StarterCorpus, fitted};
 pub use tokenizer::{NamesOfSides, Normalization, SpecialNames, TokenizerConfig, TokenizerKind, Vocabulary};
 pub use train::{
-    AugmentationConfig, BestBy, OptimizerConfig, OptimizerKind, SamplingConfig, SamplingKind, ScheduleConfig,
-    ScheduleKind, StopOn, TrainConfig, TrainPrecision,
+    AugmentationConfig, BestBy, SamplingConfig, SamplingKind, StopOn, TrainConfig, TrainPrecision,
 };
 
 use schemars::JsonSchema;

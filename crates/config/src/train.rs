@@ -4,7 +4,7 @@ use attentive_kernels::gemm::Float;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TrainDevice;
+use super::{OptimizerConfig, ScheduleConfig, TrainDevice};
 
 /// `[train]`: batches, loss, optimizer, schedule, validation, checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,7 +132,7 @@ pub struct TrainConfig {
     /// Guided alignment (Chen et al. 2016): the factor of a loss by which the head of
     /// `model.alignment_layer` and `model.alignment_head` learns to attend to the words that
     /// `data.alignments` links, −log of its attention to them per target token; 0 for none, 0.1 is usual.
-    /// Translations become no better, alignments do. Only the CPU computes it.
+    /// Only the CPU computes it.
     #[schemars(range(min = 0), extend("examples" = [0.1], "x-task" = "translate"))]
     #[schemars(extend("x-also" = "guided_alignment_weight lambda_align", "x-needs" = "transformer_decoder"))]
     pub guided_alignment: f64,
@@ -363,148 +363,5 @@ impl AugmentationConfig {
     pub fn is_on(&self) -> bool {
         let Self { upper_case, title_case, typos, no_final_punctuation } = self;
         [upper_case, title_case, typos, no_final_punctuation].into_iter().any(|&share| share > 0.0)
-    }
-}
-
-/// `[train.optimizer]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct OptimizerConfig {
-    /// The kind of optimizer.
-    #[schemars(extend("x-also" = "optim"))]
-    pub kind: OptimizerKind,
-    /// The highest learning rate of the schedule; for `noam` the factor in its formula. With `model.from`,
-    /// the default is 0.001 up to a width (`model.d_model`) of 128, and falls in proportion to larger widths.
-    #[schemars(extend("exclusiveMinimum" = 0, "x-also" = "lr learn_rate", "x-resume" = "kept"))]
-    pub learning_rate: f64,
-    /// The decay rate of Adam's average of gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
-    pub beta1: f64,
-    /// The decay rate of Adam's average of squared gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "adam"))]
-    pub beta2: f64,
-    /// Adam's ε, which is added to the square root of the average of squared gradients.
-    #[schemars(extend("exclusiveMinimum" = 0, "x-needs" = "adam"))]
-    pub epsilon: f64,
-    /// The momentum of SGD. Other optimizers have none.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
-    pub momentum: f64,
-    /// The decay rate of Muon's average of gradients.
-    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1, "x-needs" = "muon"))]
-    pub muon_momentum: f64,
-    /// The weight decay. AdamW and Muon apply it to the weights directly; SGD and Adam add it to the gradient
-    /// (L2). Only matrices decay.
-    #[schemars(range(min = 0))]
-    pub weight_decay: f64,
-}
-
-/// A kind of optimizer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OptimizerKind {
-    /// Stochastic gradient descent, with momentum if it is set.
-    Sgd,
-    /// Adam (Kingma and Ba 2015).
-    Adam,
-    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
-    Adamw,
-    /// Muon (Jordan et al. 2024) for the matrices of hidden layers, and AdamW for everything else. Updates of
-    /// matrices are orthogonalized, and scaled as Adam's usually are (Liu et al. 2025, equation 4), so that
-    /// both have the same learning rate. Only a single process computes it, on the CPU.
-    Muon,
-}
-
-impl Default for OptimizerConfig {
-    fn default() -> Self {
-        Self {
-            kind: OptimizerKind::Adam,
-            learning_rate: 1e-3,
-            beta1: 0.9,
-            beta2: 0.98,
-            epsilon: 1e-9,
-            momentum: 0.0,
-            muon_momentum: 0.95,
-            weight_decay: 0.0,
-        }
-    }
-}
-
-/// `[train.schedule]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ScheduleConfig {
-    /// The course of the learning rate over the updates.
-    #[schemars(extend(
-        "x-also" = "lr_scheduler lr_scheduler_type lr_schedule lr_decay_strategy scheduler scheduling \
-                    decay_method"
-    ))]
-    pub kind: ScheduleKind,
-    /// The number of warm-up updates, during which the learning rate rises. `noam` and `inverse_sqrt` need at
-    /// least 1. With `model.from`, the default is a tenth of `train.max_steps`, and at most 500.
-    #[schemars(extend("x-also" = "warmup warmup_updates lr_warmup", "x-resume" = "kept"))]
-    pub warmup_steps: u64,
-    /// The update at which `cosine`, `linear` and `wsd` end; 0 for `train.max_steps`. Other schedules do not
-    /// use it.
-    pub decay_steps: u64,
-    /// The number of updates at the end of `wsd` in which the learning rate falls; 0 for a fifth of all.
-    #[schemars(extend("x-also" = "num_decay_steps", "x-needs" = "wsd", "x-resume" = "free"))]
-    pub cooldown_steps: u64,
-    /// The lowest learning rate of `cosine`, `linear`, `wsd` and `plateau`, as a fraction of the highest.
-    #[schemars(range(min = 0, max = 1))]
-    pub min_factor: f64,
-    /// The factor by which `plateau` lowers the learning rate. It does so after `plateau_patience`
-    /// validations without a better loss.
-    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
-    pub plateau_factor: f64,
-    /// The number of validations for which `plateau` waits.
-    #[schemars(range(min = 1))]
-    pub plateau_patience: u64,
-}
-
-/// A learning rate schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ScheduleKind {
-    /// Linear warm-up, then constant.
-    Constant,
-    /// `learning_rate` · d_model^-½ · min(step^-½, step · warmup^-1½), as in *Attention Is All You Need*,
-    /// equation 3.
-    Noam,
-    /// Linear warm-up, then decay with the inverse square root of the update.
-    InverseSqrt,
-    /// Linear warm-up, then half a cosine.
-    Cosine,
-    /// Linear warm-up, then a linear fall until the end.
-    Linear,
-    /// Linear warm-up, then constant, and a linear fall in the last `cooldown_steps` (warm-up, stable,
-    /// decay). Until the fall begins, a run may be resumed with another end.
-    Wsd,
-    /// Linear warm-up, then constant until the validation loss stops falling, and lower each time it does.
-    Plateau,
-}
-
-impl ScheduleKind {
-    /// Returns what ends at `decay_steps`, for messages; `None` if nothing does.
-    pub(crate) fn last_part(self) -> Option<&'static str> {
-        match self {
-            Self::Cosine => Some("the cosine"),
-            Self::Linear => Some("the fall of the learning rate"),
-            Self::Wsd => Some("the cool-down"),
-            Self::Constant | Self::Noam | Self::InverseSqrt | Self::Plateau => None,
-        }
-    }
-}
-
-impl Default for ScheduleConfig {
-    fn default() -> Self {
-        Self {
-            kind: ScheduleKind::InverseSqrt,
-            warmup_steps: 1000,
-            decay_steps: 0,
-            cooldown_steps: 0,
-            min_factor: 0.0,
-            plateau_factor: 0.5,
-            plateau_patience: 2,
-        }
     }
 }

@@ -1,11 +1,14 @@
 //! How well a translation agrees with others of the same sentence.
 
+use serde::{Deserialize, Serialize};
+
 use super::ngrams::{NgramCounts, count_ngrams};
 use super::{Bleu, Chrf, text};
 
 /// A metric of the agreement of translations, for decoding by minimum Bayes risk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
 pub enum Utility {
     /// chrF2, by characters.
     Chrf,

@@ -7,7 +7,7 @@ use attentive_base::regular_file;
 use attentive_data::cleaning::CleaningRule;
 use attentive_decode::{SamplingChanges, SearchChanges};
 use attentive_metrics::Utility;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A file of sentences and the file of their translations, line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub struct TeacherPlan {
     #[serde(default)]
     pub choice: TeacherChoice,
     /// What closeness and agreement mean.
-    #[serde(default = "chrf", serialize_with = "utility_name", deserialize_with = "utility")]
+    #[serde(default = "chrf")]
     pub metric: Utility,
     /// Changes of the search of the model's configuration.
     #[serde(default)]
@@ -230,19 +230,4 @@ fn eight() -> usize {
 
 fn chrf() -> Utility {
     Utility::Chrf
-}
-
-fn utility_name<S: Serializer>(utility: &Utility, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match utility {
-        Utility::Chrf => "chrf",
-        Utility::Bleu => "bleu",
-    })
-}
-
-fn utility<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Utility, D::Error> {
-    match &*String::deserialize(deserializer)? {
-        "chrf" => Ok(Utility::Chrf),
-        "bleu" => Ok(Utility::Bleu),
-        other => Err(serde::de::Error::custom(format!("expected `chrf` or `bleu`, found `{other}`"))),
-    }
 }

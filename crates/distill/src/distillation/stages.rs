@@ -134,7 +134,7 @@ impl<'a> Stages<'a> {
         }
         self.observer.on(spec.name, if goes_on { StageState::Continued } else { StageState::Begun });
         if !goes_on {
-            remove(&dir)?;
+            atomic::remove_folder(&dir)?;
         }
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let spent = unfinished.filter(|_| goes_on).map_or(0.0, |record| record.seconds);
@@ -179,27 +179,6 @@ fn has_files(dir: &Path) -> Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         entries => Ok(entries.map_err(Error::io("read", dir))?.next().is_some()),
     }
-}
-
-/// Removes the folder of a stage, which has another name first, so that a part of it never looks whole.
-fn remove(dir: &Path) -> Result<()> {
-    let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    let removed = dir.with_file_name(format!(".removed-{name}"));
-    for (from, to) in [(dir, Some(&removed)), (&removed, None)] {
-        if from.exists() {
-            let done = match to {
-                // What an interrupted removal has left.
-                Some(to) => remove_all(to).and_then(|()| fs::rename(from, to)),
-                None => fs::remove_dir_all(from),
-            };
-            done.map_err(Error::io("remove", from))?;
-        }
-    }
-    Ok(())
-}
-
-fn remove_all(dir: &Path) -> io::Result<()> {
-    if dir.exists() { fs::remove_dir_all(dir) } else { Ok(()) }
 }
 
 /// The SHA-256 of the files in `dir` with these names; `None` if there are none for a name.

@@ -7,7 +7,6 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_checkpoint::{atomic, to_json};
 use attentive_data::SourceFile;
-use attentive_pipeline::TranslateOptions;
 use serde::{Deserialize, Serialize};
 
 use super::{LINES, SynthesisOptions};
@@ -46,14 +45,7 @@ impl PartsManifest {
     ) -> Self {
         Self {
             model: model.into(),
-            // Results do not depend on how many lines are translated together.
-            options: format!(
-                "{:?}",
-                SynthesisOptions {
-                    translate: TranslateOptions { batch_size: 0, ..options.translate },
-                    ..*options
-                }
-            ),
+            options: options.identity(),
             text: text.into(),
             references: references.map(Content::from),
             lines_per_part: LINES,

@@ -63,6 +63,15 @@ pub struct SynthesisOptions {
     pub backward: bool,
 }
 
+impl SynthesisOptions {
+    /// Returns all on which the pairs depend, as a text. How many lines are translated together is not among
+    /// it.
+    pub(crate) fn identity(&self) -> String {
+        let translate = TranslateOptions { batch_size: 0, ..self.translate };
+        format!("{:?}", Self { translate, ..*self })
+    }
+}
+
 /// What became of the lines of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SynthesisCounts {
@@ -97,8 +106,8 @@ impl<'a> Synthesis<'a> {
     ///
     /// # Errors
     /// [`Error::Usage`] if the output exists, if the text is no regular file, or if the parts were made from
-    /// something else; [`Error::Unaligned`] for another number of references than lines; [`Error::Io`] if a file cannot be
-    /// read or written.
+    /// something else; [`Error::Unaligned`] for another number of references than
+    /// lines; [`Error::Io`] if a file cannot be read or written.
     pub fn open(
         files: SynthesisFiles<'a>,
         options: SynthesisOptions,
@@ -203,7 +212,7 @@ impl<'a> Synthesis<'a> {
         if let Some(path) = self.files.counts {
             atomic::write_file(path, &to_json(&counts)?)?;
         }
-        fs::remove_dir_all(&self.parts).map_err(Error::io("remove", &self.parts))?;
+        atomic::remove_folder(&self.parts)?;
         Ok(counts)
     }
 

@@ -54,3 +54,25 @@ fn only_translations_become_pairs() {
     options.backward = true;
     assert_eq!(Part::of_line("line", found(), Some("a"), options).rows, ["a\tline\t-1.5000"]);
 }
+
+#[test]
+fn a_corpus_whose_parts_were_not_removed_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let [text, output, counts] = ["text", "pairs.tsv", "counts"].map(|name| folder.path().join(name));
+    fs::write(&text, "the cat sees the dog\n".repeat(10)).unwrap();
+    let (pipeline, alone) = (pipeline(), Processes::alone());
+    let translate = TranslateOptions::from(&pipeline.config().decode);
+    let options = SynthesisOptions { translate, choice: SynthesisChoice::All, backward: false };
+    let files = SynthesisFiles { text: &text, references: None, output: &output, counts: Some(&counts) };
+    let open = || Synthesis::open(files, options, "sample", &alone);
+    open().unwrap().make_parts(&pipeline, &alone).unwrap();
+    // As after a crash between writing the corpus and removing its parts.
+    let known = SynthesisCounts { lines: 10, pairs: 7, ..Default::default() };
+    fs::write(Synthesis::parts_of(&output).join(COUNTS), to_json(&known).unwrap()).unwrap();
+    fs::write(&output, "what was written\n").unwrap();
+    assert_eq!(open().unwrap().run(&pipeline, &alone).unwrap(), known);
+    assert_eq!(fs::read_to_string(&output).unwrap(), "what was written\n");
+    assert_eq!(serde_json::from_slice::<SynthesisCounts>(&fs::read(&counts).unwrap()).unwrap(), known);
+    assert!(!Synthesis::parts_of(&output).exists());
+    assert!(open().unwrap_err().to_string().contains("already exists"));
+}

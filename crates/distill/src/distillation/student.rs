@@ -1,0 +1,166 @@
+//! The training of the student, and of the same model without a teacher.
+
+use std::path::{Path, absolute};
+
+use attentive_base::error::Result;
+use attentive_base::interrupt::Interrupt;
+use attentive_checkpoint::{atomic, fingerprint};
+use attentive_config::{Config, DataConfig};
+use attentive_data::word_alignment::{Symmetrization, align_words};
+use attentive_data::{read_lines, training_files};
+use attentive_processes::Processes;
+use attentive_train::{Existing, Observer, RunOptions, train};
+use serde_json::{Value, json};
+
+use super::stages::{Interrupted, StageResults, StageSpec, Stages, hash};
+use super::{CORPUS, Distillation, LINKS, MODEL, ParallelText, sides};
+
+impl Distillation {
+    /// The training data of the student: the corpus, original pairs if they are wanted, and alignments.
+    pub(super) fn student_data(
+        &self,
+        stages: &mut Stages<'_>,
+        corpus: &StageResults,
+    ) -> Result<TrainingData> {
+        let path = corpus.path(CORPUS);
+        let mut parts = vec![json!({ "tsv": path_text(&path), "weight": 1.0 })];
+        let mut hashes = vec![json!(corpus.hashes[CORPUS])];
+        let text = self.plan.text.parallel.as_ref().filter(|_| self.plan.text.original > 0.0);
+        if let Some(text) = text {
+            parts.push(original(text, self.plan.text.original));
+            hashes.push(json!([hash(&text.src)?, hash(&text.tgt)?, self.plan.text.original]));
+        }
+        let mut data = TrainingData { parts, hashes, settings: Vec::new() };
+        let strength = self.plan.student.guided_alignment;
+        if strength > 0.0 {
+            let aligned = self.align(stages, &data, &path, text)?;
+            data.hashes.push(json!([aligned.hashes, strength]));
+            data.settings = vec![
+                format!("train.guided_alignment={strength}"),
+                format!("data.alignments={}", json!(path_text(&aligned.path(LINKS)))),
+            ];
+            let translator = self.student.model.family.translator();
+            if translator.is_some_and(|keys| keys.alignment_head.is_none()) {
+                data.settings.push("model.alignment_head=1".into());
+            }
+        }
+        Ok(data)
+    }
+
+    /// Aligns the words of the student's data.
+    fn align(
+        &self,
+        stages: &mut Stages<'_>,
+        data: &TrainingData,
+        corpus: &Path,
+        original: Option<&ParallelText>,
+    ) -> Result<StageResults> {
+        let spec = StageSpec {
+            name: "alignment",
+            inputs: json!({ "data": data.hashes }),
+            results: &[LINKS],
+            interrupted: Interrupted::BeginsAgain,
+        };
+        stages.run(spec, |dir| {
+            let [mut src, mut tgt] = sides(corpus)?;
+            if let Some(text) = original {
+                src.extend(read_lines(&text.src)?);
+                tgt.extend(read_lines(&text.tgt)?);
+            }
+            let links = align_words(&src, &tgt, Symmetrization::default())?;
+            let lines: String = links.iter().map(|links| format!("{links}\n")).collect();
+            atomic::write_file(&dir.join(LINKS), lines.as_bytes())
+        })
+    }
+
+    /// The pairs of people alone.
+    pub(super) fn original_data(&self) -> Result<TrainingData> {
+        let text = self.plan.text.parallel.as_ref().expect("checked with the plan");
+        let hashes = vec![json!([hash(&text.src)?, hash(&text.tgt)?])];
+        Ok(TrainingData { parts: vec![original(text, 1.0)], hashes, settings: Vec::new() })
+    }
+
+    pub(super) fn train(
+        &self,
+        stages: &mut Stages<'_>,
+        name: &str,
+        data: &TrainingData,
+        interrupt: &Interrupt,
+        observer: &mut dyn Observer,
+    ) -> Result<StageResults> {
+        let spec = StageSpec {
+            name,
+            inputs: json!({ "data": data.hashes, "configuration": self.student_settings()? }),
+            results: &MODEL,
+            interrupted: Interrupted::GoesOn,
+        };
+        stages.run(spec, |dir| {
+            let mut set = self.plan.student.set.clone();
+            set.push(format!("data.train={}", data.toml()));
+            set.extend(data.settings.iter().cloned());
+            let config = Config::parse(&self.student_text, &self.plan.student.config, &set)?;
+            let options = RunOptions {
+                out: dir.join("model"),
+                existing: Existing::Resume,
+                interrupt: interrupt.clone(),
+                processes: Processes::alone(),
+            };
+            train(&config, &options, observer).map(drop)
+        })
+    }
+
+    /// The student's configuration without its training data, and the content of its validation data.
+    pub(super) fn student_settings(&self) -> Result<Value> {
+        let student = &self.student;
+        let with_corpus =
+            |train| Config { data: DataConfig { train, ..student.data.clone() }, ..student.clone() };
+        let valid = match student.data.valid.clone() {
+            Some(valid) => training_files(&with_corpus(Some(valid)))?,
+            None => Vec::new(),
+        };
+        let valid: Vec<String> = valid.iter().map(|file| hash(file)).collect::<Result<_>>()?;
+        Ok(json!({
+            "settings": with_corpus(None).to_toml(),
+            "valid": valid,
+            "tokenizer": self.student.tokenizer.from.as_deref().map(fingerprint_of).transpose()?,
+            "from": self.student.model.from.as_deref().map(fingerprint),
+        }))
+    }
+}
+
+/// Training data, as a configuration has them.
+pub(super) struct TrainingData {
+    parts: Vec<Value>,
+    /// What they are.
+    hashes: Vec<Value>,
+    /// Settings of the configuration that belong to them.
+    settings: Vec<String>,
+}
+
+impl TrainingData {
+    /// A list of tables. Strings of JSON are strings of TOML, too.
+    fn toml(&self) -> String {
+        let table = |part: &Value| {
+            let keys = part.as_object().into_iter().flatten();
+            let keys: Vec<String> = keys.map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("{{ {} }}", keys.join(", "))
+        };
+        let tables: Vec<String> = self.parts.iter().map(table).collect();
+        format!("[{}]", tables.join(", "))
+    }
+}
+
+fn original(text: &ParallelText, weight: f64) -> Value {
+    json!({ "src": path_text(&text.src), "tgt": path_text(&text.tgt), "weight": weight })
+}
+
+/// `path` from the root, since the student's `data.dir` does not apply to it.
+fn path_text(path: &Path) -> String {
+    let whole = absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    whole.to_string_lossy().into_owned()
+}
+
+/// The content of a file, or of all files in a folder.
+fn fingerprint_of(path: &Path) -> Result<String> {
+    if path.is_dir() { Ok(fingerprint(path)) } else { hash(path) }
+}

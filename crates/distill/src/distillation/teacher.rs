@@ -1,0 +1,112 @@
+//! The translations of the teacher.
+
+use std::path::{Path, PathBuf};
+
+use attentive_base::error::Result;
+use attentive_checkpoint::{files, fingerprint};
+use attentive_config::{Config, DecodeConfig, Task};
+use attentive_pipeline::{Mbr, Pipeline, TranslateOptions};
+use attentive_processes::Processes;
+use serde_json::json;
+
+use super::stages::{Interrupted, StageSpec, Stages, hash};
+use super::{COUNTS, Distillation, PAIRS, TeacherChoice};
+use crate::{Synthesis, SynthesisChoice, SynthesisFiles, SynthesisOptions};
+
+impl Distillation {
+    /// The files of translations, each with its SHA-256.
+    pub(super) fn translations(&self, stages: &mut Stages<'_>) -> Result<Vec<(PathBuf, String)>> {
+        let teacher = &self.plan.teacher;
+        if teacher.models.is_empty() {
+            let hashed = |file: &PathBuf| Ok((file.clone(), hash(file)?));
+            return teacher.translations.iter().map(hashed).collect();
+        }
+        // An ensemble searches as its first model does.
+        let decode = decode_config(&teacher.models[0])?;
+        let text = &self.plan.text;
+        let parallel =
+            text.parallel.as_ref().map(|text| ("translations".to_owned(), &text.src, Some(&text.tgt)));
+        let monolingual = (1..).zip(&text.monolingual);
+        let monolingual = monolingual.map(|(number, file)| (format!("translations-{number}"), file, None));
+        let mut pipeline = None;
+        let mut made = Vec::new();
+        for (name, src, tgt) in parallel.into_iter().chain(monolingual) {
+            let references = tgt.filter(|_| teacher.choice == TeacherChoice::Closest);
+            let spec = StageSpec {
+                name: &name,
+                inputs: json!({
+                    "teacher": teacher.models.iter().map(|dir| fingerprint(dir)).collect::<Vec<_>>(),
+                    "options": self.synthesis(&decode, references.is_some())?.identity(),
+                    "text": hash(src)?,
+                    "references": references.map(|file| hash(file)).transpose()?,
+                }),
+                results: &[PAIRS, COUNTS],
+                interrupted: Interrupted::GoesOn,
+            };
+            let results = stages.run(spec, |dir| {
+                let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
+                if output.exists() && !Synthesis::parts_of(&output).exists() {
+                    return Ok(());
+                }
+                let pipeline = match &mut pipeline {
+                    Some(pipeline) => pipeline,
+                    none => none.insert(self.teacher()?),
+                };
+                let files = SynthesisFiles {
+                    text: src,
+                    references: references.map(|file| &**file),
+                    output: &output,
+                    counts: Some(&counts),
+                };
+                // What the parts are made from is what the stage is made from.
+                let options = self.synthesis(&decode, references.is_some())?;
+                let alone = Processes::alone();
+                let synthesis = Synthesis::open(files, options, "the teacher of this stage", &alone)?;
+                synthesis.run(pipeline, &alone).map(drop)
+            })?;
+            made.push((results.path(PAIRS), results.hashes[PAIRS].clone()));
+        }
+        Ok(made)
+    }
+
+    /// The identities of the teacher's models, and how they search.
+    pub(super) fn teacher_models(&self) -> Result<Vec<(String, DecodeConfig)>> {
+        let identity = |dir: &PathBuf| Ok((fingerprint(dir), decode_config(dir)?));
+        self.plan.teacher.models.iter().map(identity).collect()
+    }
+
+    fn teacher(&self) -> Result<Pipeline> {
+        let mut models = self.plan.teacher.models.iter();
+        let first = Pipeline::load(models.next().expect("a teacher has a model"))?;
+        let teacher = models.try_fold(first, |all, dir| all.with(Pipeline::load(dir)?))?;
+        teacher.require(Task::Translate)?;
+        Ok(teacher)
+    }
+
+    /// How the teacher translates.
+    fn synthesis(&self, decode: &DecodeConfig, has_references: bool) -> Result<SynthesisOptions> {
+        let teacher = &self.plan.teacher;
+        let (choice, n) = match teacher.choice {
+            TeacherChoice::Closest if has_references => {
+                (SynthesisChoice::ClosestTo(teacher.metric), teacher.candidates)
+            }
+            TeacherChoice::Best | TeacherChoice::Closest => (SynthesisChoice::All, 1),
+            TeacherChoice::Mbr | TeacherChoice::All => (SynthesisChoice::All, teacher.candidates),
+        };
+        // A beam finds at most as many translations as it is wide.
+        let search = match teacher.sampling {
+            None => teacher.search.widened(decode, n),
+            Some(_) => teacher.search,
+        };
+        let search = search.apply(decode, n, teacher.sampling)?;
+        let mbr =
+            (teacher.choice == TeacherChoice::Mbr).then_some(Mbr { utility: teacher.metric, n_best: 1 });
+        let translate = TranslateOptions { search, batch_size: decode.batch_size, mbr };
+        Ok(SynthesisOptions { translate, choice, backward: false })
+    }
+}
+
+/// How the model in `dir` searches.
+fn decode_config(dir: &Path) -> Result<DecodeConfig> {
+    Ok(Config::load_stored(&Config::home(dir).join(files::CONFIG))?.decode)
+}
