@@ -110,12 +110,24 @@ fn only_what_changed_runs_again() {
     let folder = prepared();
     let dry = folder.run("distill plan.toml --output out --dry-run");
     assert_eq!(stages(&dry.stderr, "would run, for the first time"), ALL, "{dry:?}");
+    // What takes long is tried.
+    let tried = ["translations", "translations-1", "student", "undistilled"];
+    assert_eq!(stages(&dry.stderr, "would run, for the first time: about"), tried, "{dry:?}");
+    assert!(dry.stderr.contains(" s in all, as far as is known"), "{dry:?}");
     assert!(!folder.path("out").exists());
     assert_eq!(stages(&distill(&folder, "out"), "begins"), ALL);
     let before = results(&folder, "out");
     let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
     for system in ["| teacher |", "| student |", "| student, int8 |", "| undistilled |"] {
         assert!(report.contains(system), "{report}");
+    }
+    let json: Value =
+        serde_json::from_slice(&fs::read(folder.path("out/report/report.json")).unwrap()).unwrap();
+    for system in json["systems"].as_array().unwrap() {
+        let [weights, ram] = ["weight_bytes", "ram_bytes"].map(|key| system[key].as_u64());
+        assert!(weights.unwrap() > 1000 && system["bleu"]["value"].is_number(), "{json}");
+        assert_eq!(ram.is_some(), cfg!(target_os = "linux"), "{json}");
+        assert!(ram.is_none_or(|ram| ram > 1_000_000), "{json}");
     }
     let description = fs::read_to_string(folder.path("out/student/model/distillation.json")).unwrap();
     assert!(description.contains("CC0") && description.contains("drop_worst"), "{description}");
@@ -171,7 +183,7 @@ fn a_teacher_may_be_several_models() {
     let report: Value =
         serde_json::from_slice(&fs::read(folder.path("out/report/report.json")).unwrap()).unwrap();
     let alone = fs::metadata(folder.path("runs/c/model.safetensors")).unwrap().len();
-    assert_eq!(report["weights"][0].as_u64(), Some(2 * alone), "both models of the teacher");
+    assert_eq!(report["systems"][0]["weight_bytes"].as_u64(), Some(2 * alone), "both models of the teacher");
     assert_eq!(report["systems"][0]["name"], "teacher");
 }
 
@@ -190,6 +202,11 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("src = \"test.src\"", "src = \"train.src\"", &["differ in length"]),
         ("drop_worst = 0.1", "drop_worst = 0.1\nlanguages = ['xx', 'yy']", &["xx"]),
         ("guided_alignment = 0.1", "guided_alignment = -1", &["student.guided_alignment", "`plan.toml`"]),
+        (
+            "[test]",
+            "[firefox]\nlanguages = ['en', 'de']\ncalibrate = { src = 'test.src', tgt = 'test.tgt' }\n\n[test]",
+            &["Firefox", "`model.d_model` or `model.d_ff` is not a multiple of 64"],
+        ),
     ] {
         assert!(PLAN.contains(from), "{from}");
         folder.write("plan.toml", PLAN.replacen(from, to, 1));

@@ -10,6 +10,7 @@ pub mod hexadecimal;
 pub mod ignorable;
 pub mod interrupt;
 pub mod lengths;
+pub mod peak_ram;
 pub mod philox;
 pub mod plain;
 pub mod random;

@@ -27,6 +27,7 @@ mod search;
 mod table;
 mod threads;
 mod tips;
+mod translation_ram;
 mod translator;
 mod working;
 

@@ -64,13 +64,14 @@ pub struct DataConfig {
     pub filters: Vec<CleaningRule>,
     /// A file of word alignments of the training corpus, which `attentive align` writes: for each line, links
     /// `i-j` of the words of source and target, counted from 0. A blank line has none. With several corpora,
-    /// it has the lines of all, one corpus after another. `train.guided_alignment` is what it is for.
+    /// it has the lines of all, one corpus after another. It is for `train.guided_alignment` and
+    /// `train.augmentation.inline_tags`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend(
         "examples" = ["train.align"],
         "x-also" = "guided_alignment_file alignment_path",
         "x-task" = "translate",
-        "x-needs" = "guided_alignment"
+        "x-needs" = "use_of_alignments"
     ))]
     pub alignments: Option<PathBuf>,
     /// Where the encoded training data are kept during training. The batches and their order do not depend on

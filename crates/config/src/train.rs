@@ -261,6 +261,13 @@ pub enum StopOn {
     All,
 }
 
+impl TrainConfig {
+    /// Whether training reads the word alignments of its corpus.
+    pub fn reads_alignments(&self) -> bool {
+        self.guided_alignment > 0.0 || self.augmentation.inline_tags > 0.0
+    }
+}
+
 impl Default for TrainConfig {
     fn default() -> Self {
         Self {
@@ -356,12 +363,18 @@ pub struct AugmentationConfig {
     /// Pairs without the punctuation at their ends, if both sides have some.
     #[schemars(range(min = 0, max = 1), extend("examples" = [0.2], "x-task" = "translate"))]
     pub no_final_punctuation: f64,
+    /// Pairs in which a word, or a phrase of up to four, and its translation stand between tags such as `<b>`
+    /// and `</b>`, so that text with tags keeps them. `data.alignments` says which words belong together.
+    #[schemars(range(min = 0, max = 1), extend("examples" = [0.005], "x-task" = "translate"))]
+    pub inline_tags: f64,
 }
 
 impl AugmentationConfig {
     /// Whether any pair is changed.
     pub fn is_on(&self) -> bool {
-        let Self { upper_case, title_case, typos, no_final_punctuation } = self;
-        [upper_case, title_case, typos, no_final_punctuation].into_iter().any(|&share| share > 0.0)
+        let Self { upper_case, title_case, typos, no_final_punctuation, inline_tags } = self;
+        [upper_case, title_case, typos, no_final_punctuation, inline_tags]
+            .into_iter()
+            .any(|&share| share > 0.0)
     }
 }

@@ -6,8 +6,8 @@ mod pair_scorer;
 mod synthesis;
 
 pub use distillation::{
-    Distillation, DistillationObservers, DistillationPlan, FilterPlan, FirefoxPlan, ParallelText,
-    StageObserver, StageState, StudentPlan, TeacherChoice, TeacherPlan, TextPlan,
+    Distillation, DistillationObservers, DistillationPlan, ExpectedTime, FilterPlan, FirefoxPlan,
+    ParallelText, RamProbe, StageObserver, StageState, StudentPlan, TeacherChoice, TeacherPlan, TextPlan,
 };
 pub use firefox::FirefoxExport;
 pub use pair_scorer::{PairScorer, ScoreLimit};

@@ -93,6 +93,14 @@ impl ExportFormat {
     }
 }
 
+/// Refuses a configuration whose models could not be exported to Firefox.
+///
+/// # Errors
+/// [`Error::Usage`], naming all differences.
+pub fn check_for_firefox(config: &Config) -> Result<()> {
+    marian::check_for_firefox(config).map_err(ExportProblem::into_error)
+}
+
 /// The reason why a model cannot be represented in another tool.
 #[derive(Debug)]
 pub(super) enum ExportProblem {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-pub use self::export::{ExportFormat, ExportOptions, Exported, export};
+pub use self::export::{ExportFormat, ExportOptions, Exported, check_for_firefox, export};
 pub use self::listing::{name_of, refuse_existing};
 pub use self::marian::{FirefoxParts, rounded_weights};
 use self::recipe::Recipe;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
+use attentive_base::peak_ram::peak_ram;
 use attentive_checkpoint as checkpoint;
 use attentive_config::Config;
 use attentive_data::Feed;
@@ -18,7 +19,7 @@ use super::prepare::{check_memory, first_weights, fresh_model, keep_start_at_zer
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, StepReport};
 use super::update_totals::UpdateTotals;
-use super::{Learner, Plateau, Schedule, UpdateObserver, UpdatePhase, memory, on_device};
+use super::{Learner, Plateau, Schedule, UpdateObserver, UpdatePhase, on_device};
 
 /// The time and memory of several updates.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +109,7 @@ fn profile_here(
     profile.operations = spent.into_iter().collect();
     profile.operations.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.forward + spent.backward));
     profile.predicted_memory = predicted_memory;
-    profile.memory = memory::high_water_mark();
+    profile.memory = peak_ram(None);
     Ok(profile)
 }
 

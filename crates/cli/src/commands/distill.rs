@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_distill::{Distillation, DistillationObservers, DistillationPlan, StageObserver, StageState};
+use attentive_distill::{
+    Distillation, DistillationObservers, DistillationPlan, ExpectedTime, StageObserver, StageState,
+};
+use attentive_pipeline::Pipeline;
 
 use crate::message;
 use crate::progress::ProgressDisplay;
+use crate::translation_ram::translation_ram;
+use crate::working::Working;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +25,8 @@ docs/distillation.md describes its keys. The stages are folders in the output: `
 `student`, `undistilled`, `int8`, `firefox` and `report`, each with what it was made from in `stage.json`. The student is the model in \
 `student/model`, the smaller one with a shortlist that in `int8/model`; `report/report.md` compares them with the teacher.
   Repeat the command after a change, a stop or a crash: only the stages whose inputs have changed run again, and one that was \
-interrupted goes on where it ended. `--dry-run` says what would run, and how long it took the last time.";
+interrupted goes on where it ended. `--dry-run` says what would run, and for how long: as long as the last time or, if there was none, as long as a \
+small part of it takes, which is tried.";
 
 /// Make a small student of a large model: translate, filter, train, quantize, compare, export.
 #[derive(clap::Args)]
@@ -48,30 +54,72 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     };
     let distillation = Distillation::new(plan, output.clone())?;
-    let observers = DistillationObservers { stages: &mut Said, training: &mut ProgressDisplay::new() };
+    let (mut stages, mut training) = (Shown::default(), ProgressDisplay::new());
+    let observers =
+        DistillationObservers { stages: &mut stages, training: &mut training, ram: Some(&translation_ram) };
     distillation.run(args.dry_run, &Interrupt::install()?, observers)?;
-    if !args.dry_run {
+    if args.dry_run {
+        message::note(format_args!("{} in all, as far as is known", duration(stages.expected)));
+    } else {
         message::note(format_args!("the report is `{}`", output.join("report/report.md").display()));
     }
     Ok(())
 }
 
 /// Says what happens to each stage on standard error.
-struct Said;
+#[derive(Default)]
+struct Shown {
+    /// Shows how far the teacher is.
+    working: Option<Working>,
+    /// How long the stages take that would run, in seconds.
+    expected: f64,
+}
 
-impl StageObserver for Said {
+impl StageObserver for Shown {
     fn on(&mut self, name: &str, state: StageState) {
+        self.working = None;
         let text = match state {
-            StageState::UpToDate(seconds) => format!("is up to date; it took {seconds:.0} s"),
+            StageState::UpToDate(seconds) => format!("is up to date; it took {}", duration(seconds)),
             StageState::Begun => "begins".into(),
             StageState::Continued => "goes on".into(),
-            StageState::Finished(seconds) => format!("is done, after {seconds:.0} s in all"),
-            StageState::WouldGoOn => "would go on".into(),
-            StageState::WouldRun(None) => "would run, for the first time".into(),
-            StageState::WouldRun(Some(seconds)) => {
-                format!("would run; the last time, it took {seconds:.0} s")
+            StageState::Finished(seconds) => format!("is done, after {} in all", duration(seconds)),
+            StageState::WouldGoOn(spent, expected) => {
+                self.expected += (seconds(expected) - spent).max(0.0);
+                format!("would go on, after {} so far{}", duration(spent), in_words(expected))
+            }
+            StageState::WouldRun(expected) => {
+                self.expected += seconds(expected);
+                format!("would run{}", in_words(expected))
             }
         };
         message::note(format_args!("stage `{name}` {text}"));
+    }
+
+    fn translating(&mut self, teacher: &Pipeline, n_lines: usize) {
+        self.working = Some(Working::shown(teacher, Some(n_lines)));
+    }
+}
+
+fn seconds(expected: ExpectedTime) -> f64 {
+    match expected {
+        ExpectedTime::LastTime(seconds) | ExpectedTime::Tried(seconds) => seconds,
+        ExpectedTime::Unknown => 0.0,
+    }
+}
+
+fn in_words(expected: ExpectedTime) -> String {
+    match expected {
+        ExpectedTime::LastTime(seconds) => format!("; the last time, it took {}", duration(seconds)),
+        ExpectedTime::Tried(seconds) => format!(", for the first time: about {}", duration(seconds)),
+        ExpectedTime::Unknown => ", for the first time".into(),
+    }
+}
+
+/// A time as people say it.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let synthesis = Synthesis::open(files, options, &identity, processes)?;
     processes.limit_waits();
-    let _working = processes.is_first().then(|| Working::shown(&pipeline, Some(synthesis.n_lines())));
+    let _working = processes.is_first().then(|| Working::shown(&pipeline, Some(synthesis.n_left(processes))));
     let counts = synthesis.run(&pipeline, processes)?;
     if processes.is_first() {
         message::note(summary(counts, args));

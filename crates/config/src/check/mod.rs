@@ -56,6 +56,7 @@ impl Config {
         training::check(&self.train)?;
         lengths(self)?;
         training::twins(self)?;
+        training::alignments(self)?;
         training::guided_alignment(self)?;
         filters(&self.data)?;
         training::validation(self)

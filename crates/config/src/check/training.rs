@@ -55,7 +55,24 @@ pub(super) fn twins(config: &Config) -> Result<()> {
     )
 }
 
-/// Refuses guided alignment without alignments or a head that learns them.
+/// Refuses uses of alignments without any.
+pub(super) fn alignments(config: &Config) -> Result<()> {
+    let train = &config.train;
+    let uses = [
+        ("train.guided_alignment", train.guided_alignment),
+        ("train.augmentation.inline_tags", train.augmentation.inline_tags),
+    ];
+    for (key, value) in uses.into_iter().filter(|&(_, value)| value > 0.0) {
+        if config.data.alignments.is_none() {
+            let hint = "`attentive align` makes the alignments of a corpus";
+            let expected = "0, since there are no alignments (`data.alignments`)";
+            return refuse_with(key, expected, value, Some(hint.into()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses guided alignment without a head that learns it.
 pub(super) fn guided_alignment(config: &Config) -> Result<()> {
     let strength = config.train.guided_alignment;
     if strength == 0.0 {
@@ -66,15 +83,6 @@ pub(super) fn guided_alignment(config: &Config) -> Result<()> {
     let key = "train.guided_alignment";
     let device = config.train.device;
     require(!device.is_gpu(), key, format!("0, since `train.device` is `{device}`"), strength)?;
-    if config.data.alignments.is_none() {
-        let hint = "`attentive align` makes the alignments of a corpus";
-        return refuse_with(
-            key,
-            "0, since there are no alignments (`data.alignments`)",
-            strength,
-            Some(hint.into()),
-        );
-    }
     if !has_head {
         let hint = "set `model.alignment_head = 1`: the head then aligns words in translation, too";
         return refuse_with(key, "a head that learns (`model.alignment_head`)", "none", Some(hint.into()));

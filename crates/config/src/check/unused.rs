@@ -197,9 +197,9 @@ pub(crate) const RULES: &[KeyRule] = &[
                  such limits",
     },
     KeyRule {
-        name: "guided_alignment",
-        is_lacking: |config| config.train.guided_alignment == 0.0,
-        reason: "`train.guided_alignment` is 0",
+        name: "use_of_alignments",
+        is_lacking: |config| !config.train.reads_alignments(),
+        reason: "`train.guided_alignment` and `train.augmentation.inline_tags` are 0",
     },
     KeyRule {
         name: "bpe",

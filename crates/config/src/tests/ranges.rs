@@ -309,6 +309,8 @@ fn inconsistent_training_settings_are_refused() {
         ),
         ("tokenizer.kind = 'unigram'\ntrain.unigram_alpha = 1e308", "train.unigram_alpha", "from 0 to 10"),
         ("train.augmentation.typos = 1.5", "train.augmentation.typos", "from 0 to 1"),
+        ("train.augmentation.inline_tags = 0.1", "train.augmentation.inline_tags", "there are no alignments"),
+        ("data.alignments = 'a'", "data.alignments", "`train.augmentation.inline_tags` are 0"),
         ("train.device = 'CUDA:1'", "train.device", "write `\"gpu:1\"`"),
         ("train.device = 0", "train.device", "write `\"gpu:0\"`"),
     ]);
@@ -324,6 +326,7 @@ fn inconsistent_training_settings_are_refused() {
         "train.bpe_dropout = 0.1",
         "tokenizer = { kind = 'unigram' }\ntrain.unigram_alpha = 0.5",
         "train.augmentation = { upper_case = 0.07, typos = 0.05 }",
+        "data.alignments = 'a'\ntrain.augmentation.inline_tags = 0.005",
     ]);
 }
 

@@ -1,4 +1,7 @@
-//! Changes of sentence pairs that make a translator robust: letter case, typing errors, missing punctuation.
+//! Changes of sentence pairs that make a translator robust: letter case, typing errors, missing punctuation,
+//! tags.
+
+use std::ops::Range;
 
 use attentive_base::random::Random;
 use attentive_config::AugmentationConfig;
@@ -8,11 +11,18 @@ const CHARACTERS_PER_TYPO: usize = 30;
 /// What ends a sentence.
 const FINAL: [char; 9] = ['.', '!', '?', '…', ':', ';', '。', '！', '？'];
 
-/// Changes the pair of a source and its translation. Returns true if it did.
+/// The names of tags.
+const TAGS: [&str; 10] = ["a", "b", "code", "em", "g", "i", "span", "strong", "u", "x1"];
+/// The maximum number of source words between two tags.
+const TAGGED_WORDS: usize = 4;
+
+/// Changes the pair of a source and its translation, whose words `links` links, by their numbers from 0.
+/// Returns true if it did.
 pub(super) fn augment(
     shares: &AugmentationConfig,
     src: &mut String,
     tgt: &mut String,
+    links: &[[u16; 2]],
     random: &mut Random,
 ) -> bool {
     let before = (src.clone(), tgt.clone());
@@ -27,6 +37,11 @@ pub(super) fn augment(
         (*src, *tgt) = (src.to_uppercase(), tgt.to_uppercase());
     } else if case < shares.upper_case + shares.title_case {
         (*src, *tgt) = (in_title_case(src), in_title_case(tgt));
+    }
+    let n_words = src.split_whitespace().count();
+    // A missing blank makes one word of two.
+    if random.chance(shares.inline_tags) && before.0.split_whitespace().count() == n_words {
+        add_tags(src, tgt, links, random);
     }
     before.0 != *src || before.1 != *tgt
 }
@@ -88,13 +103,50 @@ fn add_typo(chars: &mut Vec<char>, letters: &[char], random: &mut Random) {
     }
 }
 
+/// Puts tags around a phrase and its translation, if there is one whose words are linked to no others.
+fn add_tags(src: &mut String, tgt: &mut String, links: &[[u16; 2]], random: &mut Random) {
+    let (src_words, tgt_words) = (cores(src), cores(tgt));
+    if src_words.is_empty() {
+        return;
+    }
+    let first = random.below(src_words.len());
+    let last = (first + random.below(TAGGED_WORDS)).min(src_words.len() - 1);
+    let links = || links.iter().map(|link| link.map(usize::from));
+    let inside = links().filter(|[src, _]| (first..=last).contains(src)).map(|[_, tgt]| tgt);
+    let (Some(start), Some(end)) = (inside.clone().min(), inside.max()) else {
+        return;
+    };
+    let is_closed = links().all(|[src, tgt]| {
+        (start..=end).contains(&tgt) <= (first..=last).contains(&src) && tgt < tgt_words.len()
+    });
+    if !is_closed {
+        return;
+    }
+    let name = random.choose(&TAGS);
+    for (text, words) in [(src, &src_words[first..=last]), (tgt, &tgt_words[start..=end])] {
+        text.insert_str(words[words.len() - 1].end, &format!("</{name}>"));
+        text.insert_str(words[0].start, &format!("<{name}>"));
+    }
+}
+
+/// The places of the words of `text`, without the punctuation around them, unless they consist of it.
+fn cores(text: &str) -> Vec<Range<usize>> {
+    let place = |word: &str| {
+        let core = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let core = if core.is_empty() { word } else { core };
+        let start = core.as_ptr().addr() - text.as_ptr().addr();
+        start..start + core.len()
+    };
+    text.split_whitespace().map(place).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn augmented(shares: &AugmentationConfig, src: &str, tgt: &str) -> (String, String) {
         let (mut src, mut tgt) = (src.to_owned(), tgt.to_owned());
-        augment(shares, &mut src, &mut tgt, &mut Random::new(5, 5));
+        augment(shares, &mut src, &mut tgt, &[], &mut Random::new(5, 5));
         (src, tgt)
     }
 
@@ -127,7 +179,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for stream in 0..200 {
             let (mut new, mut same) = (src.to_owned(), tgt.to_owned());
-            augment(&shares, &mut new, &mut same, &mut Random::new(5, stream));
+            augment(&shares, &mut new, &mut same, &[], &mut Random::new(5, stream));
             assert_eq!(same, tgt);
             assert!(new.contains("1234"), "{new}");
             assert!(new.len().abs_diff(src.len()) <= 2, "{new}");
@@ -137,5 +189,41 @@ mod tests {
         for text in ["", "1", "a", "12 34"] {
             assert_eq!(augmented(&shares, text, tgt).0, text);
         }
+    }
+
+    #[test]
+    fn tags_surround_words_that_belong_together() {
+        let shares = AugmentationConfig { inline_tags: 1.0, ..Default::default() };
+        // "Hat" and "geschlafen" are far from each other, and "gestern" is linked to nothing.
+        let (src, tgt) = ("the cat, slept well (yesterday).", "Die Katze hat gestern gut geschlafen.");
+        let links = [[0, 0], [1, 1], [2, 2], [2, 5], [3, 4]];
+        let mut seen = std::collections::BTreeSet::new();
+        for stream in 0..500 {
+            let (mut new, mut other) = (src.to_owned(), tgt.to_owned());
+            let is_changed = augment(&shares, &mut new, &mut other, &links, &mut Random::new(5, stream));
+            assert_eq!(is_changed, new != src);
+            assert_eq!(new == src, other == tgt);
+            let Some(name) = TAGS.iter().find(|name| new.contains(&format!("<{name}>"))) else { continue };
+            let [start, end] = [format!("<{name}>"), format!("</{name}>")];
+            let marked = [&new, &other].map(|text| {
+                assert_eq!(text.matches('<').count(), 2, "{text}");
+                text.replace(&start, "[").replace(&end, "]")
+            });
+            assert_eq!(marked.clone().map(|text| text.replace(['[', ']'], "")), [src, tgt]);
+            seen.insert(marked);
+        }
+        let expected = [
+            ["[the cat, slept well] (yesterday).", "[Die Katze hat gestern gut geschlafen]."],
+            ["[the cat], slept well (yesterday).", "[Die Katze] hat gestern gut geschlafen."],
+            ["[the] cat, slept well (yesterday).", "[Die] Katze hat gestern gut geschlafen."],
+            ["the [cat, slept well (yesterday]).", "Die [Katze hat gestern gut geschlafen]."],
+            ["the [cat, slept well] (yesterday).", "Die [Katze hat gestern gut geschlafen]."],
+            ["the [cat], slept well (yesterday).", "Die [Katze] hat gestern gut geschlafen."],
+            ["the cat, [slept well (yesterday]).", "Die Katze [hat gestern gut geschlafen]."],
+            ["the cat, [slept well] (yesterday).", "Die Katze [hat gestern gut geschlafen]."],
+            ["the cat, slept [well (yesterday]).", "Die Katze hat gestern [gut] geschlafen."],
+            ["the cat, slept [well] (yesterday).", "Die Katze hat gestern [gut] geschlafen."],
+        ];
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), expected);
     }
 }

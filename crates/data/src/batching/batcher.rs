@@ -157,16 +157,20 @@ impl Batcher {
         Ok(self)
     }
 
-    /// Returns this batcher, with batches that have the alignments of their examples.
+    /// Refuses the alignments of another corpus.
     ///
     /// # Errors
-    /// [`Error::Data`] for alignments of another corpus.
-    pub fn guided(mut self, guide: Option<Guide>) -> Result<Self> {
-        if let (Some(guide), Some(window)) = (&guide, self.windows.get(self.position.window)) {
-            guide.check(window.indices().map(|index| self.examples.get(index)))?;
-        }
-        self.guide = guide.map(Arc::new);
-        Ok(self)
+    /// [`Error::Data`]
+    pub fn check_guide(&self, guide: &Guide) -> Result<()> {
+        let window = self.windows.get(self.position.window);
+        window.map_or(Ok(()), |window| guide.check(window.indices().map(|index| self.examples.get(index))))
+    }
+
+    /// Returns this batcher, with batches that have the alignments of their examples.
+    #[must_use]
+    pub fn guided(mut self, guide: Guide) -> Self {
+        self.guide = Some(Arc::new(guide));
+        self
     }
 
     /// Returns the position of the next batch. After the last batch of an epoch, this is the first one of the

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use attentive_base::batch::AlignedPositions;
 use attentive_base::count::{count, number};
@@ -69,7 +70,7 @@ impl CorpusAlignments {
     }
 
     /// The links of a line, counted from 1.
-    fn of_line(&self, line: usize) -> &[[u16; 2]] {
+    pub(crate) fn of_line(&self, line: usize) -> &[[u16; 2]] {
         let Some(&end) = line.checked_sub(1).and_then(|index| self.ends.get(index)) else {
             return &[];
         };
@@ -81,7 +82,7 @@ impl CorpusAlignments {
 /// The alignments of examples, as positions of their tokens.
 #[derive(Clone, Debug)]
 pub struct Guide {
-    alignments: CorpusAlignments,
+    alignments: Arc<CorpusAlignments>,
     src: WordMarks,
     tgt: WordMarks,
 }
@@ -104,7 +105,7 @@ impl Guide {
     ///
     /// # Errors
     /// [`Error::Data`] for a tokenizer file that is damaged.
-    pub fn new(alignments: CorpusAlignments, tokenizers: &Tokenizers) -> Result<Self> {
+    pub fn new(alignments: Arc<CorpusAlignments>, tokenizers: &Tokenizers) -> Result<Self> {
         let marks = |tokenizer: &Tokenizer| {
             WordMarks::of(tokenizer).map_err(|problem| Error::Data {
                 problem: format!("the words of a text are not known by its tokens: {problem}"),

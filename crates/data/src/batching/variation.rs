@@ -1,5 +1,7 @@
 //! What differs from epoch to epoch in the examples of a corpus.
 
+use std::sync::Arc;
+
 use attentive_base::batch::TokenId;
 use attentive_base::body::Body;
 use attentive_base::error::{Error, Result};
@@ -8,6 +10,7 @@ use attentive_config::{AugmentationConfig, Config, Task, TrainConfig};
 use attentive_text::{SpecialTokens, SubwordSampler, SubwordSampling, Tokenizer, Tokenizers};
 
 use crate::batching::augmentation::augment;
+use crate::batching::guide::CorpusAlignments;
 use crate::encoding::example::{EncoderInput, Example};
 
 /// Bases of the random streams; line `n` of epoch `e` uses these plus `n` plus 2³²·`e`.
@@ -21,6 +24,8 @@ pub struct Variation {
     task: Task,
     tokenizers: Tokenizers,
     augmentation: AugmentationConfig,
+    /// Which words of a pair belong together, if they are known.
+    alignments: Option<Arc<CorpusAlignments>>,
     /// The samplers of source and target.
     subwords: Option<[SubwordSampler; 2]>,
     /// The maximum number of tokens per side. Examples that would be longer stay as they are.
@@ -29,11 +34,16 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Returns the changes that `[train]` asks for; `None` if it asks for none.
+    /// Returns the changes that `[train]` asks for; `None` if it asks for none. `alignments` are those of the
+    /// corpus, without which no tags are added.
     ///
     /// # Errors
     /// [`Error::Config`] if the vocabulary is of another kind than a setting needs.
-    pub fn new(config: &Config, tokenizers: &Tokenizers) -> Result<Option<Self>> {
+    pub fn new(
+        config: &Config,
+        tokenizers: &Tokenizers,
+        alignments: Option<Arc<CorpusAlignments>>,
+    ) -> Result<Option<Self>> {
         let task = config.model.family.task();
         let subwords = subwords(&config.train, task, tokenizers)?;
         let augmentation = config.train.augmentation.clone();
@@ -44,6 +54,7 @@ impl Variation {
             task,
             tokenizers: tokenizers.clone(),
             augmentation,
+            alignments,
             subwords,
             max_len: config.data.max_len.min(config.model.max_len),
             seed: config.seed,
@@ -107,7 +118,8 @@ impl Variation {
         let (Ok(mut src_text), Ok(mut tgt_text)) = (src.decode(of_src.text), tgt.decode(of_tgt.text)) else {
             return;
         };
-        if !augment(&self.augmentation, &mut src_text, &mut tgt_text, &mut random) {
+        let links = self.alignments.as_deref().map_or(&[][..], |all| all.of_line(example.line));
+        if !augment(&self.augmentation, &mut src_text, &mut tgt_text, links, &mut random) {
             return;
         }
         // A tokenizer from another program may not accept every text.

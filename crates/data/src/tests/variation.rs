@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use attentive_base::batch::{Batch, TokenId};
 use attentive_config::{
@@ -8,8 +9,8 @@ use attentive_text::{self as text, Masks, Tokenizers};
 
 use crate::encoding::line_encoder::LineEncoder;
 use crate::{
-    Batcher, Budget, DataKind, ExampleLayout, Examples, Position, Store, StoreFacts, StoreKey, StoreWriter,
-    Variation, read,
+    Batcher, Budget, CorpusAlignments, DataKind, ExampleLayout, Examples, Position, Store, StoreFacts,
+    StoreKey, StoreWriter, Variation, read,
 };
 
 /// Batches of a small corpus with a variation, and its configuration and tokenizers.
@@ -19,6 +20,7 @@ struct Corpus {
     examples: Vec<crate::Example>,
     key: StoreKey,
     folder: tempfile::TempDir,
+    alignments: Arc<CorpusAlignments>,
 }
 
 /// Changes settings of `[train]`.
@@ -34,7 +36,7 @@ fn corpus(kind: TokenizerKind, set: Set) -> Corpus {
     };
     let mut pairs: Vec<String> = (0..198).map(pair).collect();
     let capitals = nouns.join(" ").to_uppercase();
-    pairs.extend([(); 2].map(|()| format!("THE {capitals} SEES.\tDIE {capitals} SIEHT KLEINE.\n")));
+    pairs.extend([(); 2].map(|()| format!("</> THE {capitals} SEES.\tDIE {capitals} SIEHT KLEINE </>.\n")));
     std::fs::write(&file, pairs.concat()).unwrap();
     let mut config = Config::default();
     set(&mut config.train);
@@ -47,14 +49,19 @@ fn corpus(kind: TokenizerKind, set: Set) -> Corpus {
     let encoder = LineEncoder::new(Task::Translate, &tokenizers, 256);
     let (examples, _) = crate::encode(&lines, encoder, &mut crate::unwatched).unwrap();
     let key = StoreKey::of(&config).unwrap();
-    Corpus { config, tokenizers, examples, key, folder }
+    let links = folder.path().join("links");
+    // The third word is "sees" and "sieht".
+    std::fs::write(&links, "2-2\n".repeat(200)).unwrap();
+    let (alignments, _) = CorpusAlignments::read(&links).unwrap();
+    Corpus { config, tokenizers, examples, key, folder, alignments: Arc::new(alignments) }
 }
 
 impl Corpus {
     fn batcher(&self, examples: impl Into<Examples>) -> Batcher {
         let (sides, seed) = (self.tokenizers.sides(), self.config.seed);
         let batcher = Batcher::new(examples, Budget::new(400), seed, sides, None).unwrap();
-        batcher.varied(Variation::new(&self.config, &self.tokenizers).unwrap()).unwrap()
+        let alignments = Some(Arc::clone(&self.alignments));
+        batcher.varied(Variation::new(&self.config, &self.tokenizers, alignments).unwrap()).unwrap()
     }
 
     /// The sources and targets of the lines of an epoch, as tokens.
@@ -87,8 +94,13 @@ const VARIATIONS: [(TokenizerKind, Set); 3] = [
     (TokenizerKind::Bpe, |train| train.bpe_dropout = 0.2),
     (TokenizerKind::Unigram, |train| train.unigram_alpha = 0.2),
     (TokenizerKind::Bpe, |train| {
-        train.augmentation =
-            AugmentationConfig { upper_case: 0.2, title_case: 0.2, typos: 0.2, no_final_punctuation: 0.2 };
+        train.augmentation = AugmentationConfig {
+            upper_case: 0.2,
+            title_case: 0.2,
+            typos: 0.2,
+            no_final_punctuation: 0.2,
+            inline_tags: 0.2,
+        };
     }),
 ];
 
@@ -128,6 +140,28 @@ fn augmentation_changes_its_share_of_the_pairs() {
     assert!((30..70).contains(&upper), "{upper} of 200 in upper case");
     let open = count(|text| !text.ends_with('.'));
     assert!((80..120).contains(&open), "{open} of 200 without a full stop");
+}
+
+#[test]
+fn tags_surround_aligned_words() {
+    let corpus = corpus(TokenizerKind::Bpe, |train| train.augmentation.inline_tags = 1.0);
+    let mut batcher = corpus.batcher(corpus.examples.clone());
+    let mut n_tagged = 0;
+    for line in corpus.epoch(&mut batcher).values().take(198) {
+        let (src, tgt) = corpus.texts(line);
+        assert_eq!(src.contains('<'), tgt.contains('<'), "{src} {tgt}");
+        if src.contains('<') {
+            n_tagged += 1;
+            let tagged =
+                |text: &str| text.split_once('>')?.1.split_once("</").map(|(tagged, _)| tagged.to_owned());
+            // The name of one of them is two words.
+            if !src.contains("teacher") && !tgt.contains("teacher") {
+                assert!(tagged(&src).unwrap().contains("sees"), "{src}");
+                assert_eq!(tagged(&tgt).unwrap(), "sieht", "{tgt}");
+            }
+        }
+    }
+    assert!(n_tagged > 50, "{n_tagged}");
 }
 
 #[test]
@@ -175,6 +209,6 @@ fn examples_that_grow_fit_into_batches_and_the_model() {
 #[test]
 fn other_vocabularies_are_refused() {
     let corpus = corpus(TokenizerKind::Unigram, |train| train.bpe_dropout = 0.1);
-    let error = Variation::new(&corpus.config, &corpus.tokenizers).unwrap_err().to_string();
+    let error = Variation::new(&corpus.config, &corpus.tokenizers, None).unwrap_err().to_string();
     assert!(error.contains("train.bpe_dropout") && error.contains("another kind"), "{error}");
 }

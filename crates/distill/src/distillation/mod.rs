@@ -5,6 +5,7 @@
 //! exported (Kim and Rush 2016). Each stage is a folder with what it is made from. A stage runs only if that
 //! differs from the last time, and one that was interrupted goes on where it ended.
 
+mod estimate;
 mod plan;
 mod report;
 mod stages;
@@ -12,6 +13,7 @@ mod student;
 mod student_corpus;
 mod teacher;
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,7 @@ use attentive_config::{Config, Task};
 use attentive_data::cleaning::ExpectedLanguages;
 use attentive_data::{Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
+use attentive_interop::check_for_firefox;
 use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
 use attentive_train::Observer;
@@ -32,8 +35,8 @@ pub use self::plan::{
     DistillationPlan, FilterPlan, FirefoxPlan, ParallelText, StudentPlan, TeacherChoice, TeacherPlan,
     TextPlan,
 };
-use self::stages::{Interrupted, StageResults, StageSpec, Stages, hash};
-pub use self::stages::{StageObserver, StageState};
+pub use self::stages::{ExpectedTime, StageObserver, StageState};
+use self::stages::{StageResults, StageSpec, Stages, hash};
 use crate::FirefoxExport;
 
 /// The file of translations in the folder of a stage.
@@ -57,7 +60,13 @@ pub struct DistillationObservers<'a> {
     pub stages: &'a mut dyn StageObserver,
     /// Hears of the training of students.
     pub training: &'a mut dyn Observer,
+    /// Measures the RAM of translation for the report.
+    pub ram: Option<&'a RamProbe>,
 }
+
+/// The most RAM, in bytes, that a process takes which translates lines with models, an ensemble if there are
+/// several, on one thread; `None` where it cannot be measured.
+pub type RamProbe = dyn Fn(&[PathBuf], &[String]) -> Result<Option<u64>>;
 
 /// A distillation, and the folder of its stages.
 #[derive(Debug)]
@@ -68,6 +77,8 @@ pub struct Distillation {
     student_text: String,
     /// The configuration of the student, with the training data of its file.
     student: Config,
+    /// The time in seconds to train it, once it was tried.
+    training_time: OnceCell<f64>,
 }
 
 impl Distillation {
@@ -75,7 +86,7 @@ impl Distillation {
     ///
     /// # Errors
     /// Those of [`Config::load`] for the student's configuration; [`Error::Usage`] for a student that does
-    /// not translate, and for a folder that is that of a model; [`Error::Io`] for a file of the plan that
+    /// not translate or that cannot be exported as the plan says, and for a folder that is that of a model; [`Error::Io`] for a file of the plan that
     /// cannot be read, and [`Error::Unaligned`] for two that do not belong together.
     pub fn new(plan: DistillationPlan, dir: PathBuf) -> Result<Self> {
         let file = &plan.student.config;
@@ -94,8 +105,11 @@ impl Distillation {
                 "write to another folder",
             ));
         }
+        if plan.firefox.is_some() {
+            check_for_firefox(&student)?;
+        }
         check_files(&plan)?;
-        Ok(Self { plan, dir, student_text, student })
+        Ok(Self { plan, dir, student_text, student, training_time: OnceCell::new() })
     }
 
     /// Runs the stages that are not up to date. If `is_dry`, only says which would run.
@@ -118,7 +132,7 @@ impl Distillation {
         interrupt: &Interrupt,
         observers: DistillationObservers<'_>,
     ) -> Result<()> {
-        let DistillationObservers { stages: heard, training } = observers;
+        let DistillationObservers { stages: heard, training, ram } = observers;
         let mut stages = Stages::new(&self.dir, is_dry, heard);
         let translations = self.translations(&mut stages)?;
         let corpus = self.corpus(&mut stages, &translations)?;
@@ -134,23 +148,22 @@ impl Distillation {
         if let Some(firefox) = &self.plan.firefox {
             self.export(&mut stages, firefox, &student, &corpus)?;
         }
-        self.report(&mut stages, &student, &quantized, undistilled.as_ref())?;
+        self.report(&mut stages, &student, &quantized, undistilled.as_ref(), ram)?;
         if is_dry { Ok(()) } else { self.describe(&[&student, &quantized]) }
     }
 
     fn corpus(&self, stages: &mut Stages<'_>, translations: &[(PathBuf, String)]) -> Result<StageResults> {
         let hashes: Vec<&String> = translations.iter().map(|(_, hash)| hash).collect();
-        let spec = StageSpec {
-            name: "corpus",
-            inputs: json!({
+        let spec = StageSpec::new(
+            "corpus",
+            json!({
                 "translations": hashes,
                 "filter": FilterPlan { backward: None, ..self.plan.filter.clone() },
                 "backward": self.plan.filter.backward.as_deref().map(fingerprint),
             }),
-            results: &[CORPUS, FILTERED],
-            interrupted: Interrupted::BeginsAgain,
-        };
-        stages.run(spec, |dir| {
+            &[CORPUS, FILTERED],
+        );
+        stages.run(spec, |dir, _| {
             let files: Vec<PathBuf> = translations.iter().map(|(file, _)| file.clone()).collect();
             student_corpus::write(&files, &self.plan.filter, &dir.join(CORPUS), &dir.join(FILTERED))
         })
@@ -162,17 +175,16 @@ impl Distillation {
         student: &StageResults,
         corpus: &StageResults,
     ) -> Result<StageResults> {
-        let spec = StageSpec {
-            name: "int8",
-            inputs: json!({
+        let spec = StageSpec::new(
+            "int8",
+            json!({
                 "student": student.hashes,
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
             }),
-            results: &MODEL,
-            interrupted: Interrupted::BeginsAgain,
-        };
-        stages.run(spec, |dir| {
+            &MODEL,
+        );
+        stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let options = QuantizeOptions {
                 precision: Precision::Int8,
@@ -194,19 +206,18 @@ impl Distillation {
         corpus: &StageResults,
     ) -> Result<()> {
         let calibrate = [hash(&firefox.calibrate.src)?, hash(&firefox.calibrate.tgt)?];
-        let spec = StageSpec {
-            name: "firefox",
-            inputs: json!({
+        let spec = StageSpec::new(
+            "firefox",
+            json!({
                 "student": student.hashes,
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,
                 "calibrate": calibrate,
             }),
-            results: &["model/*", "cost.json"],
-            interrupted: Interrupted::BeginsAgain,
-        };
-        let exported = stages.run(spec, |dir| {
+            &["model/*", "cost.json"],
+        );
+        let exported = stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let text = read_lines(&firefox.calibrate.src)?;
             let references = [read_lines(&firefox.calibrate.tgt)?];
@@ -221,44 +232,6 @@ impl Distillation {
             atomic::write_file(&dir.join("cost.json"), &to_json(&cost)?)
         });
         exported.map(drop)
-    }
-
-    fn report(
-        &self,
-        stages: &mut Stages<'_>,
-        student: &StageResults,
-        quantized: &StageResults,
-        undistilled: Option<&StageResults>,
-    ) -> Result<()> {
-        let (test, teacher) = (&self.plan.test, &self.plan.teacher.models);
-        let spec = StageSpec {
-            name: "report",
-            inputs: json!({
-                "teacher": self.teacher_models()?,
-                "student": student.hashes,
-                "configuration": self.student_settings()?,
-                "int8": quantized.hashes,
-                "undistilled": undistilled.map(|one| &one.hashes),
-                "test": [hash(&test.src)?, hash(&test.tgt)?],
-            }),
-            results: &["report.json", "report.md"],
-            interrupted: Interrupted::BeginsAgain,
-        };
-        let reported = stages.run(spec, |dir| {
-            let (src, references) = (read_lines(&test.src)?, [read_lines(&test.tgt)?]);
-            let mut systems: Vec<(String, Vec<PathBuf>)> = Vec::new();
-            systems.extend((!teacher.is_empty()).then(|| ("teacher".to_owned(), teacher.clone())));
-            let students = [
-                ("student", Some(student)),
-                ("student, int8", Some(quantized)),
-                ("undistilled", undistilled),
-            ];
-            for (name, stage) in students {
-                systems.extend(stage.map(|stage| (name.to_owned(), vec![stage.path("model")])));
-            }
-            report::write(dir, &systems, &src, &references)
-        });
-        reported.map(drop)
     }
 
     /// Writes down with each of `students` what they are made from.

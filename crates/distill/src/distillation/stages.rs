@@ -9,6 +9,7 @@ use std::time::Instant;
 use attentive_base::error::{Error, Result};
 use attentive_base::{hexadecimal, regular_file};
 use attentive_checkpoint::{atomic, to_json};
+use attentive_pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -41,35 +42,64 @@ pub enum StageState {
     Continued,
     /// It is finished, after so many seconds in all.
     Finished(f64),
-    /// It would run. How long it took the last time, in seconds, if it was finished before.
-    WouldRun(Option<f64>),
-    /// It was begun before, and would go on.
-    WouldGoOn,
+    /// It would run.
+    WouldRun(ExpectedTime),
+    /// It was begun before, and would go on. The time that it has taken so far, in seconds.
+    WouldGoOn(f64, ExpectedTime),
+}
+
+/// How long all of a stage takes, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExpectedTime {
+    /// It took so long the last time.
+    LastTime(f64),
+    /// It would take so long if all of its work were like a small part of it, which was tried.
+    Tried(f64),
+    /// Nothing is known; little, compared with translation and training.
+    Unknown,
 }
 
 /// Hears of the stages.
 pub trait StageObserver {
     /// Called when the state of the stage called `name` is known.
     fn on(&mut self, name: &str, state: StageState);
-}
 
-/// How a stage that was interrupted goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interrupted {
-    /// Where it ended.
-    GoesOn,
-    /// From its beginning.
-    BeginsAgain,
+    /// Called when a stage begins to translate `n_lines` lines with `teacher`, which counts them
+    /// ([`Pipeline::translated`]).
+    fn translating(&mut self, teacher: &Pipeline, n_lines: usize);
 }
 
 /// A stage: what it is called, is made from, and makes.
 pub(super) struct StageSpec<'a> {
-    pub(super) name: &'a str,
+    name: &'a str,
     /// All that the results depend on: settings, and the SHA-256 of files.
-    pub(super) inputs: Value,
+    inputs: Value,
     /// The paths of the results in its folder. A `*` stands for any part of a name.
-    pub(super) results: &'a [&'a str],
-    pub(super) interrupted: Interrupted,
+    results: &'a [&'a str],
+    /// Whether it goes on where it ended if it was interrupted; otherwise it begins again.
+    goes_on: bool,
+    /// Tries how many seconds it takes.
+    estimate: Option<&'a dyn Fn() -> Result<f64>>,
+}
+
+impl<'a> StageSpec<'a> {
+    pub(super) fn new(name: &'a str, inputs: Value, results: &'a [&'a str]) -> Self {
+        Self { name, inputs, results, goes_on: false, estimate: None }
+    }
+
+    /// The same, for a stage that goes on where it ended, and whose time `estimate` tries, in seconds.
+    pub(super) fn that_goes_on(self, estimate: &'a dyn Fn() -> Result<f64>) -> Self {
+        Self { goes_on: true, estimate: Some(estimate), ..self }
+    }
+
+    /// How long all of it takes, which is tried if it was never finished.
+    fn expected(&self, last_seconds: Option<f64>) -> Result<ExpectedTime> {
+        Ok(match (last_seconds, self.estimate) {
+            (Some(seconds), _) => ExpectedTime::LastTime(seconds),
+            (None, Some(estimate)) => ExpectedTime::Tried(estimate()?),
+            (None, None) => ExpectedTime::Unknown,
+        })
+    }
 }
 
 /// The results of a stage.
@@ -102,7 +132,7 @@ impl<'a> Stages<'a> {
     pub(super) fn run(
         &mut self,
         spec: StageSpec<'_>,
-        work: impl FnOnce(&Path) -> Result<()>,
+        work: impl FnOnce(&Path, &mut dyn StageObserver) -> Result<()>,
     ) -> Result<StageResults> {
         let dir = self.dir.join(spec.name);
         let path = dir.join(FILE);
@@ -125,23 +155,27 @@ impl<'a> Stages<'a> {
             return Ok(StageResults { dir, hashes: hashes.clone() });
         }
         let unfinished = same.filter(|record| record.results.is_none());
-        let goes_on = unfinished.is_some() && spec.interrupted == Interrupted::GoesOn;
+        let spent = unfinished.filter(|_| spec.goes_on).map(|record| record.seconds);
         if self.is_dry {
-            let state = if goes_on { StageState::WouldGoOn } else { StageState::WouldRun(last_seconds) };
+            let expected = spec.expected(last_seconds)?;
+            let state = match spent {
+                Some(spent) => StageState::WouldGoOn(spent, expected),
+                None => StageState::WouldRun(expected),
+            };
             self.observer.on(spec.name, state);
             let unknown = |name: &&str| ((*name).to_owned(), "not made yet".to_owned());
             return Ok(StageResults { dir, hashes: spec.results.iter().map(unknown).collect() });
         }
-        self.observer.on(spec.name, if goes_on { StageState::Continued } else { StageState::Begun });
-        if !goes_on {
+        self.observer.on(spec.name, if spent.is_some() { StageState::Continued } else { StageState::Begun });
+        if spent.is_none() {
             atomic::remove_folder(&dir)?;
         }
         fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
-        let spent = unfinished.filter(|_| goes_on).map_or(0.0, |record| record.seconds);
-        let mut record = Record { inputs: spec.inputs, results: None, seconds: spent, last_seconds };
+        let seconds = spent.unwrap_or(0.0);
+        let mut record = Record { inputs: spec.inputs, results: None, seconds, last_seconds };
         atomic::write_file(&path, &to_json(&record)?)?;
         let start = Instant::now();
-        let outcome = work(&dir);
+        let outcome = work(&dir, self.observer);
         record.seconds += start.elapsed().as_secs_f64();
         if outcome.is_ok() {
             record.results = hash_all(&dir, spec.results)?;

@@ -12,7 +12,7 @@ use attentive_processes::Processes;
 use attentive_train::{Existing, Observer, RunOptions, train};
 use serde_json::{Value, json};
 
-use super::stages::{Interrupted, StageResults, StageSpec, Stages, hash};
+use super::stages::{StageResults, StageSpec, Stages, hash};
 use super::{CORPUS, Distillation, LINKS, MODEL, ParallelText, sides};
 
 impl Distillation {
@@ -55,13 +55,8 @@ impl Distillation {
         corpus: &Path,
         original: Option<&ParallelText>,
     ) -> Result<StageResults> {
-        let spec = StageSpec {
-            name: "alignment",
-            inputs: json!({ "data": data.hashes }),
-            results: &[LINKS],
-            interrupted: Interrupted::BeginsAgain,
-        };
-        stages.run(spec, |dir| {
+        let spec = StageSpec::new("alignment", json!({ "data": data.hashes }), &[LINKS]);
+        stages.run(spec, |dir, _| {
             let [mut src, mut tgt] = sides(corpus)?;
             if let Some(text) = original {
                 src.extend(read_lines(&text.src)?);
@@ -88,13 +83,14 @@ impl Distillation {
         interrupt: &Interrupt,
         observer: &mut dyn Observer,
     ) -> Result<StageResults> {
-        let spec = StageSpec {
+        let spec = StageSpec::new(
             name,
-            inputs: json!({ "data": data.hashes, "configuration": self.student_settings()? }),
-            results: &MODEL,
-            interrupted: Interrupted::GoesOn,
-        };
-        stages.run(spec, |dir| {
+            json!({ "data": data.hashes, "configuration": self.student_settings()? }),
+            &MODEL,
+        );
+        let estimate = || self.training_time(interrupt);
+        let spec = spec.that_goes_on(&estimate);
+        stages.run(spec, |dir, _| {
             let mut set = self.plan.student.set.clone();
             set.push(format!("data.train={}", data.toml()));
             set.extend(data.settings.iter().cloned());

@@ -1,5 +1,6 @@
 //! The translations of the teacher.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::Result;
@@ -9,7 +10,8 @@ use attentive_pipeline::{Mbr, Pipeline, TranslateOptions};
 use attentive_processes::Processes;
 use serde_json::json;
 
-use super::stages::{Interrupted, StageSpec, Stages, hash};
+use super::estimate::translation_time;
+use super::stages::{StageSpec, Stages, hash};
 use super::{COUNTS, Distillation, PAIRS, TeacherChoice};
 use crate::{Synthesis, SynthesisChoice, SynthesisFiles, SynthesisOptions};
 
@@ -28,40 +30,38 @@ impl Distillation {
             text.parallel.as_ref().map(|text| ("translations".to_owned(), &text.src, Some(&text.tgt)));
         let monolingual = (1..).zip(&text.monolingual);
         let monolingual = monolingual.map(|(number, file)| (format!("translations-{number}"), file, None));
-        let mut pipeline = None;
+        let loaded = OnceCell::new();
         let mut made = Vec::new();
         for (name, src, tgt) in parallel.into_iter().chain(monolingual) {
             let references = tgt.filter(|_| teacher.choice == TeacherChoice::Closest);
-            let spec = StageSpec {
-                name: &name,
-                inputs: json!({
+            let spec = StageSpec::new(
+                &name,
+                json!({
                     "teacher": teacher.models.iter().map(|dir| fingerprint(dir)).collect::<Vec<_>>(),
                     "options": self.synthesis(&decode, references.is_some())?.identity(),
                     "text": hash(src)?,
                     "references": references.map(|file| hash(file)).transpose()?,
                 }),
-                results: &[PAIRS, COUNTS],
-                interrupted: Interrupted::GoesOn,
-            };
-            let results = stages.run(spec, |dir| {
+                &[PAIRS, COUNTS],
+            );
+            let options = self.synthesis(&decode, references.is_some())?;
+            let estimate = || translation_time(self.teacher(&loaded)?, src, &options);
+            let results = stages.run(spec.that_goes_on(&estimate), |dir, observer| {
                 let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
                 if output.exists() && !Synthesis::parts_of(&output).exists() {
                     return Ok(());
                 }
-                let pipeline = match &mut pipeline {
-                    Some(pipeline) => pipeline,
-                    none => none.insert(self.teacher()?),
-                };
                 let files = SynthesisFiles {
                     text: src,
                     references: references.map(|file| &**file),
                     output: &output,
                     counts: Some(&counts),
                 };
-                // What the parts are made from is what the stage is made from.
-                let options = self.synthesis(&decode, references.is_some())?;
                 let alone = Processes::alone();
+                // What the parts are made from is what the stage is made from.
                 let synthesis = Synthesis::open(files, options, "the teacher of this stage", &alone)?;
+                let pipeline = self.teacher(&loaded)?;
+                observer.translating(pipeline, synthesis.n_left(&alone));
                 synthesis.run(pipeline, &alone).map(drop)
             })?;
             made.push((results.path(PAIRS), results.hashes[PAIRS].clone()));
@@ -75,12 +75,16 @@ impl Distillation {
         self.plan.teacher.models.iter().map(identity).collect()
     }
 
-    fn teacher(&self) -> Result<Pipeline> {
+    /// The teacher, which is loaded when it is needed for the first time.
+    fn teacher<'a>(&self, loaded: &'a OnceCell<Pipeline>) -> Result<&'a Pipeline> {
+        if let Some(teacher) = loaded.get() {
+            return Ok(teacher);
+        }
         let mut models = self.plan.teacher.models.iter();
         let first = Pipeline::load(models.next().expect("a teacher has a model"))?;
         let teacher = models.try_fold(first, |all, dir| all.with(Pipeline::load(dir)?))?;
         teacher.require(Task::Translate)?;
-        Ok(teacher)
+        Ok(loaded.get_or_init(|| teacher))
     }
 
     /// How the teacher translates.

@@ -129,9 +129,23 @@ impl<'a> Synthesis<'a> {
         output.with_file_name(name)
     }
 
-    /// The number of lines of the text.
-    pub fn n_lines(&self) -> usize {
-        self.n_lines
+    /// The number of lines that this process of `processes` has not translated yet.
+    pub fn n_left(&self, processes: &Processes) -> usize {
+        let is_missing = |&number: &usize| self.is_own(number, processes) && !self.part(number).exists();
+        let parts = (0..self.n_parts()).filter(is_missing);
+        parts.map(|number| self.lines_of_part(number)).sum()
+    }
+
+    fn n_parts(&self) -> usize {
+        if self.complete.is_some() { 0 } else { self.n_lines.div_ceil(LINES) }
+    }
+
+    fn lines_of_part(&self, number: usize) -> usize {
+        LINES.min(self.n_lines - number * LINES)
+    }
+
+    fn is_own(&self, number: usize, processes: &Processes) -> bool {
+        number % processes.count() == processes.number()
     }
 
     /// Translates what is not translated yet, and writes the corpus.
@@ -140,10 +154,8 @@ impl<'a> Synthesis<'a> {
     /// The errors of translating; [`Error::Io`] if a file cannot be read or written; [`Error::Data`] if a
     /// part is damaged.
     pub fn run(&self, pipeline: &Pipeline, processes: &Processes) -> Result<SynthesisCounts> {
-        if self.complete.is_none() {
-            let made = self.make_parts(pipeline, processes);
-            processes.agree("the text was translated", made)?;
-        }
+        let made = self.make_parts(pipeline, processes);
+        processes.agree("the text was translated", made)?;
         let counts = processes.is_first().then(|| self.join()).transpose();
         let counts = processes.agree("the corpus was written", counts)?;
         processes.value_of_first("the corpus was written", || Ok(counts.unwrap_or_default()))
@@ -154,10 +166,10 @@ impl<'a> Synthesis<'a> {
         let mut text = Lines::open(self.files.text, MAX_LINE_BYTES)?;
         let references = self.files.references.map(|path| Lines::open(path, MAX_LINE_BYTES));
         let mut references = references.transpose()?;
-        for number in 0..self.n_lines.div_ceil(LINES) {
+        for number in 0..self.n_parts() {
             let sources = next(&mut text)?;
             let references = references.as_mut().map(next).transpose()?;
-            let expected = LINES.min(self.n_lines - number * LINES);
+            let expected = self.lines_of_part(number);
             let of_references = references.as_ref().map_or(expected, Vec::len);
             if sources.len() != expected || of_references != expected {
                 return Err(Error::Data {
@@ -166,8 +178,7 @@ impl<'a> Synthesis<'a> {
                 });
             }
             let path = self.part(number);
-            let is_own = number % processes.count() == processes.number();
-            if is_own && !path.try_exists().map_err(Error::io("read", &path))? {
+            if self.is_own(number, processes) && !path.try_exists().map_err(Error::io("read", &path))? {
                 let part =
                     Part::make(pipeline, number * LINES + 1, &sources, references.as_deref(), self.options)?;
                 let json = serde_json::to_vec(&part).expect("text and numbers");
@@ -189,7 +200,7 @@ impl<'a> Synthesis<'a> {
         if let Some(counts) = self.complete {
             return self.remove_parts(counts);
         }
-        let paths: Vec<PathBuf> = (0..self.n_lines.div_ceil(LINES)).map(|number| self.part(number)).collect();
+        let paths: Vec<PathBuf> = (0..self.n_parts()).map(|number| self.part(number)).collect();
         let mut counts = SynthesisCounts::default();
         for path in &paths {
             counts += Part::read(path)?.counts;

@@ -19,7 +19,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 pub use self::export::{FirefoxParts, rounded_weights};
-pub(super) use self::export::{export, export_firefox, kind, kind_of_firefox};
+pub(super) use self::export::{check_for_firefox, export, export_firefox, kind, kind_of_firefox};
 pub(super) use self::files::recognizes;
 
 use attentive_base::error::Result;

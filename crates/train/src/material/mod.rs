@@ -7,6 +7,7 @@ mod unknown;
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use attentive_base::batch::TokenId;
 use attentive_base::count::count;
@@ -200,7 +201,7 @@ fn read(
 
 /// The alignments of the training corpus, if training uses them, and their file.
 fn alignments(config: &Config) -> Result<Option<(CorpusAlignments, SourceFile)>> {
-    let path = config.data.alignments.as_ref().filter(|_| config.train.guided_alignment > 0.0);
+    let path = config.data.alignments.as_ref().filter(|_| config.train.reads_alignments());
     path.map(|path| CorpusAlignments::read(&config.data.path(path))).transpose()
 }
 
@@ -346,9 +347,16 @@ fn batches(
     let budget = Budget::new(batch_tokens(config));
     let (seed, special) = (config.seed, tokenizers.sides());
     let masking = Masking::new(tokenizers.tgt(), seed);
-    let batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
-    let guide = alignments.map(|alignments| Guide::new(alignments, tokenizers)).transpose()?;
-    let batcher = batcher.guided(guide)?.varied(Variation::new(config, tokenizers)?)?;
+    let mut batcher = Batcher::of_parts(examples, parts, budget, seed, special, masking)?;
+    let alignments = alignments.map(Arc::new);
+    if let Some(alignments) = &alignments {
+        let guide = Guide::new(Arc::clone(alignments), tokenizers)?;
+        batcher.check_guide(&guide)?;
+        if config.train.guided_alignment > 0.0 {
+            batcher = batcher.guided(guide);
+        }
+    }
+    let batcher = batcher.varied(Variation::new(config, tokenizers, alignments)?)?;
     Ok(Feed::Lines(Box::new(batcher)))
 }
 

@@ -48,19 +48,10 @@ pub(crate) fn resident() -> u64 {
     memory().unwrap_or(0)
 }
 
-/// Peak RAM use of this process so far, where the system reports it.
-pub(crate) fn high_water_mark() -> Option<u64> {
-    if !cfg!(target_os = "linux") {
-        return None;
-    }
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 #[cfg(test)]
 mod tests {
+    use attentive_base::peak_ram::peak_ram;
+
     use super::*;
 
     #[test]
@@ -78,9 +69,9 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_high_water_mark_covers_what_is_resident() {
+    fn the_peak_covers_what_is_resident() {
         let now = resident();
-        let most = high_water_mark().unwrap();
+        let most = peak_ram(None).unwrap();
         assert!(0 < now && now <= most, "{now} bytes now, {most} at most");
     }
 }

@@ -4,10 +4,11 @@ mod dry_run;
 mod machine;
 mod unread;
 
-pub(super) use machine::{high_water_mark, limit, resident};
+pub(super) use machine::{limit, resident};
 
 use attentive_architecture::{Architecture, DecoderSpec, EncoderSpec};
 use attentive_base::error::{Error, Result};
+use attentive_base::peak_ram::peak_ram;
 use attentive_config::{Config, OptimizerKind};
 use attentive_data::BatchSize;
 use attentive_device::{HardwareMemory, RowLosses};
@@ -146,7 +147,7 @@ impl MemoryEstimate {
 
     /// The peak of the whole process, which may occur while the corpora are read.
     pub(super) fn most(&self) -> f64 {
-        self.peak().max(high_water_mark().unwrap_or(0) as f64)
+        self.peak().max(peak_ram(None).unwrap_or(0) as f64)
     }
 
     /// The part that does not depend on the batches.

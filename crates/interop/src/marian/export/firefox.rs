@@ -32,6 +32,8 @@ const LARGEST: f32 = 127.0;
 const SCALE: &str = "_QuantMultA";
 /// The name of the output projection if a shortlist selects its columns.
 const SELECTED: &str = "none";
+/// Why a vocabulary is refused.
+const IT_MERGES: &str = "it merges by `bpe`, but Firefox's engine divides texts by `unigram` scores";
 
 /// What a model for Firefox has besides the weights.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +58,30 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
     Ok(KIND)
 }
 
+/// Refuses a configuration whose models Firefox's engine could not represent.
+pub(crate) fn check_untrained(config: &Config) -> Result<(), ExportProblem> {
+    check::firefox(config, KIND)?;
+    match (&config.tokenizer.from, config.tokenizer.kind) {
+        (Some(_), _) | (None, TokenizerKind::Unigram) => Ok(()),
+        (None, TokenizerKind::Bpe) => Err(not_unigram(IT_MERGES).into()),
+        (None, _) => Err(not_unigram("its tokens are no subwords").into()),
+    }
+}
+
 /// Refuses vocabularies that are no unigram model of SentencePiece.
 fn require_unigram(vocabulary: &ExportedVocabulary<'_>) -> Result<()> {
-    let reason = match &vocabulary.pieces {
-        Ok(pieces) if pieces.kind() == TokenizerKind::Unigram => return Ok(()),
-        Ok(_) => "it merges by `bpe`, but Firefox's engine divides texts by `unigram` scores",
-        Err(reason) => reason,
-    };
-    Err(Error::usage(
+    match &vocabulary.pieces {
+        Ok(pieces) if pieces.kind() == TokenizerKind::Unigram => Ok(()),
+        Ok(_) => Err(not_unigram(IT_MERGES)),
+        Err(reason) => Err(not_unigram(reason)),
+    }
+}
+
+fn not_unigram(reason: &str) -> Error {
+    Error::usage(
         format!("the vocabulary cannot be that of a {KIND} model: {reason}"),
         "train with `tokenizer.kind = \"unigram\"`, or give a SentencePiece model as `tokenizer.from`",
-    ))
+    )
 }
 
 /// Describes how the engine translates in another way than this model.

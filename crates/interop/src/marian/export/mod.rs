@@ -21,7 +21,9 @@ use attentive_model::model::Parameter;
 use attentive_text::Tokenizers;
 
 pub use self::firefox::{FirefoxParts, rounded_weights};
-pub(crate) use self::firefox::{export as export_firefox, kind as kind_of_firefox};
+pub(crate) use self::firefox::{
+    check_untrained as check_for_firefox, export as export_firefox, kind as kind_of_firefox,
+};
 use self::vocabularies::{ExportedVocabulary, suppressed_there};
 use super::names;
 use super::options::names_of_norms;

@@ -14,6 +14,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use attentive_base::peak_ram::peak_ram;
 use attentive_base::random::Random;
 
 use self::damage::mutated;
@@ -34,7 +35,7 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
     let wanted = std::env::var("ATTENTIVE_MUTATIONS").ok();
     let wanted = wanted.and_then(|wanted| wanted.parse::<usize>().ok());
     let each = wanted.unwrap_or(EACH);
-    let before = peak_memory();
+    let before = peak_ram(None).unwrap_or(0);
     let part = std::env::var("ATTENTIVE_MUTATIONS_OF").unwrap_or_default();
     let mut formats: Vec<(&Model, &str)> =
         MODELS.iter().flat_map(|model| model.files.iter().map(move |&file| (model, file))).collect();
@@ -47,7 +48,7 @@ fn damaged_files_cause_neither_panics_nor_much_memory() {
             let start = Instant::now();
             let read = damage_many(model, file, each, number);
             let format = format!("{}, `{file}`", model.name);
-            let used = peak_memory().saturating_sub(before);
+            let used = peak_ram(None).unwrap_or(0).saturating_sub(before);
             assert!(wanted.is_none() || used < MEMORY, "{format}: {used} bytes");
             println!("{format}: {read} of {each} read, {:.0?}, {} MB", start.elapsed(), used >> 20);
         }
@@ -88,12 +89,4 @@ fn damage_many(model: &Model, file: &str, each: usize, number: usize) -> usize {
         assert!(time < PATIENCE, "{format}: {time:?} for mutation {mutation}");
     }
     read
-}
-
-/// The maximum RAM that this process has used, in bytes; 0 where the system does not say.
-fn peak_memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    kilobytes.map_or(0, |number| number.parse::<u64>().unwrap() << 10)
 }
