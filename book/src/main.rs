@@ -71,6 +71,7 @@ fn run_all(book: &Path, names: &[String], ladder: Option<PathBuf>, mode: run::Mo
             continue;
         }
         let text = fs::read_to_string(&path)?;
+        Source::of(book).checked(&text).with_context(|| name.clone())?;
         let problems = run::run(&text, &path, &program, &shared, mode)?;
         println!(
             "{name}: {}",

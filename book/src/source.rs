@@ -21,8 +21,13 @@ impl Source {
         Self { root: book.parent().unwrap_or(book).to_path_buf() }
     }
 
-    /// The text of a chapter for mdBook.
-    pub(crate) fn written_out(&self, text: &str) -> Result<String> {
+    /// The text of a chapter for mdBook, whose links lead somewhere.
+    pub(crate) fn checked(&self, text: &str) -> Result<String> {
+        links::check(text, &self.root.join("book/text"))?;
+        self.written_out(text)
+    }
+
+    fn written_out(&self, text: &str) -> Result<String> {
         let mut out = String::with_capacity(2 * text.len());
         let mut tex: Option<String> = None;
         for part in parts(text) {
@@ -76,16 +81,15 @@ impl Preprocessor for Source {
         "attentive"
     }
 
-    fn run(&self, context: &PreprocessorContext, mut book: Book) -> BookResult<Book> {
+    fn run(&self, _context: &PreprocessorContext, mut book: Book) -> BookResult<Book> {
         let mut outcome = Ok(());
         book.for_each_mut(|item| {
             if let BookItem::Chapter(chapter) = item
                 && outcome.is_ok()
             {
                 let path = chapter.source_path.clone().unwrap_or_default();
-                let text = context.root.join("text");
-                outcome = links::check(&chapter.content, &text)
-                    .and_then(|()| self.written_out(&chapter.content))
+                let written = self.checked(&chapter.content);
+                outcome = written
                     .map(|written| chapter.content = written)
                     .with_context(|| path.display().to_string());
             }
