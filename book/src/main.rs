@@ -1,6 +1,7 @@
 //! Builds the book, and checks that it says what the program does.
 
 mod chapter;
+mod epub;
 mod excerpt;
 mod formula;
 mod links;
@@ -29,7 +30,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Deed {
-    /// Write the pages into `book/html` (the default).
+    /// Write the pages into `book/html`, and an EPUB beside them (the default).
     Build,
     /// Run the commands of all chapters, or of those named, and compare what they say with the text.
     Check { chapters: Vec<String> },
@@ -49,8 +50,12 @@ fn main() -> Result<()> {
 
 fn build(book: &Path) -> Result<()> {
     let mut pages = MDBook::load(book)?;
-    pages.with_preprocessor(Source::of(book));
-    pages.build()
+    let title = pages.config.book.title.clone().unwrap_or_default();
+    let source = Source::of(book);
+    let text = pages.book.clone();
+    pages.with_preprocessor(source.clone());
+    pages.build()?;
+    epub::write(&title, text.chapters(), &source, book, &book.join("html/attentive.epub"))
 }
 
 /// Runs the commands of the chapters with these names, or of all.

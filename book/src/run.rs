@@ -118,6 +118,7 @@ fn output_of(command: &str, folder: &Path, program: &Path) -> Result<String> {
         .args(["-euo", "pipefail", "-c", command])
         .current_dir(folder)
         .env("PATH", path)
+        .env("BOOK_SCRATCH", concat!(env!("CARGO_MANIFEST_DIR"), "/scratch"))
         .stdin(Stdio::null())
         .output()
         .context("bash runs the commands")?;

@@ -11,6 +11,7 @@ use crate::chapter::{Part, parts};
 use crate::{excerpt, formula, links};
 
 /// Where the source and the text are.
+#[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The repository.
     root: PathBuf,
