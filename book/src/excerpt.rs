@@ -92,8 +92,9 @@ fn end(lines: &[&str], start: usize) -> Result<usize> {
     let indentation = indentation(lines[start]);
     let is_end = |place: &usize| {
         let line = lines[*place];
-        self::indentation(line) == indentation
-            && (line.trim().starts_with(['}', ')']) || *place == start && line.ends_with(['}', ';']))
+        // `) -> Result<()> {` and `} else {` go on.
+        let closes = line.trim().starts_with(['}', ')']) && !line.ends_with('{');
+        self::indentation(line) == indentation && (closes || *place == start && line.ends_with(['}', ';']))
     };
     (start..lines.len()).find(is_end).context("it has no end")
 }
@@ -127,6 +128,12 @@ impl B for A {
 }
 
 fn one_more() {}
+
+fn long(
+    a: u8,
+) -> u8 {
+    a
+}
 ";
 
     fn found(item: &str) -> Option<(String, [usize; 2])> {
@@ -148,6 +155,7 @@ fn one_more() {}
         assert_eq!(lines, [6, 13]);
         assert_eq!(found("A::fn two").unwrap().1, [17, 17]);
         assert_eq!(found("fn one_more").unwrap().0, "fn one_more() {}\n");
+        assert_eq!(found("fn long").unwrap().1, [22, 26]);
         assert_eq!(found("fn three"), None);
         assert_eq!(found("C::fn one"), None);
     }

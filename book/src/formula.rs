@@ -42,11 +42,19 @@ fn mathml(tex: &str, display_mode: DisplayMode) -> Result<String> {
     if let Some(Err(error)) = events.iter().find(|event| event.is_err()) {
         bail!("the formula {tex} cannot be read: {error}");
     }
-    let config = RenderConfig { display_mode, xml: true, annotation: Some(tex), ..RenderConfig::default() };
+    let config = RenderConfig { display_mode, xml: true, ..RenderConfig::default() };
     let mut html = String::new();
     push_mathml(&mut html, events.into_iter(), config)?;
-    // A blank line would end the block of HTML.
-    Ok(html.replace('\n', " "))
+    // Nothing in it is Markdown, and a blank line would end the block of HTML.
+    let mut safe = String::with_capacity(html.len());
+    for c in html.chars() {
+        match c {
+            '_' | '*' | '[' | ']' | '~' | '`' | '\\' | '|' => safe.push_str(&format!("&#{};", u32::from(c))),
+            '\n' => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    Ok(safe)
 }
 
 #[cfg(test)]
