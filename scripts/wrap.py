@@ -20,7 +20,7 @@ COMMENT = re.compile(r"^(\s*//[/!]?)(?: (.*))?$")
 # What begins a paragraph of its own: a list item, with its marker.
 ITEM = re.compile(r"^(\s*(?:[-*+]|\d+[.)]) +)(.*)$")
 # Headings, tables, definitions of links, HTML, and rules.
-FIXED = re.compile(r"^\s*(#{1,6} |\||\[[^\]]+\]: |<|---|\$|>)")
+FIXED = re.compile(r"^\s*(#{1,6} |\||\[[^\]]+\]: |<|---|\$|>|\{\{)")
 FENCE = re.compile(r"^\s*(```|~~~)")
 # What no line may begin with, since Markdown would take it for something else.
 MARKER = re.compile(r"^([-+*#>|=]+|\d+[.)])$")

@@ -44,7 +44,9 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
             continue;
         };
         let inside = lines.by_ref().take_while(|line| line.trim() != "```");
-        let text = inside.map(|line| line.strip_prefix(indentation).unwrap_or(line.trim_start())).collect();
+        let text = inside
+            .map(|line| line.strip_prefix(indentation).unwrap_or(line.trim_start_matches(' ')))
+            .collect();
         parts.push(Part::Code(Code { indentation, info: info.trim(), text }));
     }
     parts
@@ -56,12 +58,12 @@ mod tests {
 
     #[test]
     fn a_text_is_lines_and_code() {
-        let text = "a\n```rust\nb\n\nc\n```\n\n   ```\n   d\n     e\n   ```\nf";
+        let text = "a\n```rust\nb\n\nc\n```\n\n   ```\n   d\n\n     e\n   ```\nf";
         let expected = [
             Part::Line("a\n"),
             Part::Code(Code { indentation: "", info: "rust", text: "b\n\nc\n".into() }),
             Part::Line("\n"),
-            Part::Code(Code { indentation: "   ", info: "", text: "d\n  e\n".into() }),
+            Part::Code(Code { indentation: "   ", info: "", text: "d\n\n  e\n".into() }),
             Part::Line("f"),
         ];
         let found = parts(text);

@@ -6,6 +6,9 @@ use pulldown_latex::{Parser, Storage, push_mathml};
 
 /// Replaces `$…$` in a line by MathML, except in code between backticks.
 pub(crate) fn inline(line: &str) -> Result<String> {
+    if line.matches('`').count() % 2 == 1 {
+        bail!("code between backticks must not go over the end of a line: {}", line.trim());
+    }
     let mut out = String::with_capacity(line.len());
     for (number, part) in line.split('`').enumerate() {
         if number > 0 {
@@ -66,6 +69,7 @@ mod tests {
         let html = inline("if $a_1$ costs `$5`").unwrap();
         assert!(html.starts_with("if <math") && html.ends_with("</math> costs `$5`"), "{html}");
         assert!(inline("a $ b").is_err());
+        assert!(inline("a `b").is_err());
         assert!(inline("$\\nonsense$").is_err());
     }
 }

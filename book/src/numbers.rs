@@ -35,10 +35,10 @@ fn words_agree(expected: &str, found: &str, within: f64) -> bool {
 
 /// Whether two words are the same number, nearly, with the same marks around it.
 fn numbers_agree(expected: &str, found: &str, within: f64) -> bool {
-    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | ',' | '−' | 'e');
     let split = |word: &str| {
-        let start = word.find(is_digit)?;
-        let end = word.rfind(is_digit)? + word[word.rfind(is_digit)?..].chars().next()?.len_utf8();
+        let first = word.find(|c: char| c.is_ascii_digit())?;
+        let start = word[..first].trim_end_matches(['-', '−', '.']).len();
+        let end = word.rfind(|c: char| c.is_ascii_digit())? + 1;
         let number: f64 = word[start..end].replace(',', "").replace('−', "-").parse().ok()?;
         Some((word[..start].to_owned(), number, word[end..].to_owned()))
     };
@@ -69,6 +69,8 @@ mod tests {
             ("(1,000)", "[1,010)", false),
             ("-0.01", "0.001", true),
             ("3.0e-13", "3.0e-13", true),
+            ("mean=1.20", "mean=1.21", true),
+            ("[-1.20,", "[−1.21,", true),
             ("3.0e-13", "3.0e-11", false),
             ("a b", "a", false),
             ("a", "a b", false),

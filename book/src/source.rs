@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mdbook_preprocessor::book::{Book, BookItem};
 use mdbook_preprocessor::errors::Result as BookResult;
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
@@ -48,6 +48,9 @@ impl Source {
                     (trimmed, None) => {
                         match trimmed.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
                             Some(order) => out.push_str(&self.excerpt(order)?),
+                            None if trimmed.starts_with("{{") => {
+                                bail!("an order has to be on a line of its own: {trimmed}")
+                            }
                             None => out.push_str(&formula::inline(line)?),
                         }
                     }
@@ -62,7 +65,7 @@ impl Source {
         let mut words = order.splitn(3, ' ');
         let (kind, path, item) = (words.next(), words.next(), words.next());
         let (Some(kind @ ("code" | "test")), Some(path), Some(item)) = (kind, path, item) else {
-            anyhow::bail!("expected {{{{code PATH ITEM}}}} or {{{{test PATH ITEM}}}}, found {order}");
+            bail!("expected {{{{code PATH ITEM}}}} or {{{{test PATH ITEM}}}}, found {order}");
         };
         let excerpt = excerpt::read(&self.root.join(path), item)?;
         let [first, last] = excerpt.lines;

@@ -29,6 +29,11 @@ impl ModelArgs {
         }
     }
 
+    /// Whether a checkpoint was chosen.
+    pub(super) fn has_checkpoint(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
     /// The directory as it was given.
     pub(super) fn given(&self) -> &PathBuf {
         &self.model

@@ -1,8 +1,11 @@
-//! `attentive explain`: a model's attention and predictions, as an HTML page or as JSON.
+//! `attentive explain`: a model's attention and predictions, as an HTML page or as JSON; a topic of the book.
+
+mod plain_formula;
+mod topic;
 
 use std::path::{Path, PathBuf};
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_page as page;
 use attentive_pipeline::{InspectionTarget, Pipeline};
 
@@ -12,6 +15,8 @@ use crate::output::OutputWriter;
 
 const EXAMPLES: &str = "\
 Examples:
+  attentive explain attention
+  attentive explain topics
   attentive explain runs/multi30k 'A man rides a bike.'
   attentive explain runs/multi30k 'A dog runs.' --target 'Ein Hund rennt.'
   attentive explain runs/shakespeare 'To be, or not to be' --output hamlet.html
@@ -19,10 +24,14 @@ Examples:
   attentive explain runs/classifier-grammar 'does the dog see a cat?'
   attentive explain runs/multi30k-mlm 'Ein <mask> fährt auf einem Fahrrad.'";
 
-/// Write an HTML page that shows the attention of every layer and head, and what the model predicts.
+/// Explain what a model does with a sentence, as an HTML page, or a topic, as text.
 ///
-/// It also shows scores before the softmax, masks, and the gates and states of recurrent cells, of which
-/// `attentive trace` has the numbers.
+/// The page shows the attention of every layer and head, and what the model predicts. It also shows scores
+/// before the softmax, masks, and the gates and states of recurrent cells, of which `attentive trace` has the
+/// numbers.
+///
+/// With a topic of the book in place of a model, and no sentence, it prints the idea and the equation, and says where
+/// to read on. `topics` lists all.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -30,23 +39,36 @@ pub(crate) struct Args {
     model: ModelArgs,
     /// Sentence for the model to read.
     #[arg(value_name = "SENTENCE")]
-    sentence: String,
+    sentence: Option<String>,
     /// Translation to explain [default: the model's own].
-    #[arg(long, value_name = "SENTENCE")]
+    #[arg(long, value_name = "SENTENCE", requires = "sentence")]
     target: Option<String>,
     /// Write one JSON object, with all weights as they are, instead of a page.
-    #[arg(long)]
+    #[arg(long, requires = "sentence")]
     json: bool,
     /// File to write [default: explanation.html; with `--json`, standard output].
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", requires = "sentence")]
     output: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
+    let Some(sentence) = &args.sentence else {
+        if args.model.has_checkpoint() {
+            return Err(Error::usage(
+                "`--checkpoint` is for a model, which needs a sentence",
+                "add a sentence in quotation marks",
+            ));
+        }
+        let text = topic::explain(&args.model.given().to_string_lossy())?;
+        let mut out = OutputWriter::stdout();
+        out.line(text.trim_end())?;
+        out.finish()?;
+        return Ok(());
+    };
     let dir = args.model.dir()?;
     let pipeline = Pipeline::load(&dir)?;
     let target = args.target.as_deref().map_or(InspectionTarget::Own, InspectionTarget::Text);
-    let shown = pipeline.show(&args.sentence, target)?;
+    let shown = pipeline.show(sentence, target)?;
     if !args.json {
         page::check_size(shown.weights(&pipeline))?;
     }

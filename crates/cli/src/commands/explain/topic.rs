@@ -1,0 +1,152 @@
+//! The topics of the book: the beginning of each chapter, up to its first equation.
+
+use attentive_base::error::{Error, Result};
+
+use super::plain_formula::plain;
+
+/// The chapters by their names.
+macro_rules! topics {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../../book/text/", $name, ".md")))),*]
+    };
+}
+
+const TOPICS: [(&str, &str); 18] = topics![
+    "sequences",
+    "recurrent",
+    "gates",
+    "directions",
+    "seq2seq",
+    "attention",
+    "queries",
+    "masks",
+    "heads",
+    "positions",
+    "layers",
+    "kinds",
+    "training",
+    "decoding",
+    "tokenization",
+    "metrics",
+    "student",
+    "exactness",
+];
+
+/// What stands before the name of a topic that is none.
+const NONE: &str = "topics";
+
+/// The core of the chapter `name`, or the list of all for `topics`.
+///
+/// # Errors
+/// [`Error::Usage`] for another name.
+pub(super) fn explain(name: &str) -> Result<String> {
+    if name == NONE {
+        let title = |text: &str| text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        return Ok(TOPICS.iter().map(|(name, text)| format!("{name:<14}{}\n", title(text))).collect());
+    }
+    let chapter = TOPICS.iter().find(|(topic, _)| *topic == name).map(|(_, text)| core(text));
+    let names = || TOPICS.map(|(topic, _)| topic).join(", ");
+    let chapter = chapter.ok_or_else(|| {
+        Error::usage(
+            format!("a model needs a sentence, and `{name}` is no topic"),
+            format!("add a sentence in quotation marks, or choose one of: {}", names()),
+        )
+    })?;
+    Ok(format!(
+        "{chapter}\nThe chapter goes on with code, tests, measurements and exercises: book/text/{name}.md\n"
+    ))
+}
+
+/// The chapter up to the end of the section that has its first equation, as plain text.
+fn core(chapter: &str) -> String {
+    let mut out = String::new();
+    let mut tex: Option<String> = None;
+    let (mut is_code, mut has_equation) = (false, false);
+    for line in chapter.lines() {
+        match (line, &mut tex) {
+            ("$$", None) => tex = Some(String::new()),
+            ("$$", Some(all)) => {
+                plain(all.trim()).lines().for_each(|line| out += &format!("    {}\n", line.trim_end()));
+                (tex, has_equation) = (None, true);
+            }
+            (line, Some(all)) => *all += &format!("{line}\n"),
+            (line, None) if line.starts_with("```") => is_code = !is_code,
+            (line, None) if is_code => out += &format!("    {line}\n"),
+            (line, None) => match line.trim_start_matches('#') {
+                title if title.len() < line.len() => {
+                    if has_equation {
+                        break;
+                    }
+                    out += &format!("{}\n{}\n", title.trim(), "─".repeat(title.trim().chars().count()));
+                }
+                line if line.starts_with("{{") => {
+                    out += &format!(
+                        "    {}\n",
+                        line.trim_matches(['{', '}']).trim_start_matches("code ").trim_start_matches("test ")
+                    );
+                }
+                line => out += &format!("{}\n", without_marks(line)),
+            },
+        }
+    }
+    out
+}
+
+/// A line of Markdown as plain text.
+fn without_marks(line: &str) -> String {
+    let mut out = String::new();
+    for (number, part) in line.split('`').enumerate() {
+        if number % 2 == 1 {
+            out += &format!("`{part}`");
+            continue;
+        }
+        for (number, part) in part.split('$').enumerate() {
+            out += &if number % 2 == 1 { plain(part) } else { without_links(&part.replace('*', "")) };
+        }
+    }
+    out
+}
+
+/// Without the targets of links.
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once('[') {
+        out += before;
+        match link.split_once("](").and_then(|(text, target)| Some((text, target.split_once(')')?.1))) {
+            Some((text, after)) => {
+                out += text;
+                rest = after;
+            }
+            None => {
+                out.push('[');
+                rest = link;
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_topic_ends_behind_an_equation_and_is_plain() {
+        for (name, chapter) in TOPICS {
+            let core = core(chapter);
+            let n_lines = core.lines().count();
+            assert!((10..130).contains(&n_lines), "{name} has {n_lines} lines");
+            for mark in ["$", "](", "{{", "\\frac", "**"] {
+                assert!(!core.contains(mark), "{name} has {mark}:\n{core}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_topics_are_refused() {
+        let error = explain("attentoin").unwrap_err().to_string();
+        assert!(error.contains("no topic"), "{error}");
+        assert!(explain(NONE).unwrap().contains("recurrent     Recurrent networks\n"));
+    }
+}
