@@ -146,7 +146,7 @@ fn a_failure_keeps_the_existing_page() {
     let outcome = folder.command("explain runs/c").arg(" \t ").output().unwrap();
     assert_eq!(outcome.status.code(), Some(2));
     assert_eq!(fs::read_to_string(folder.path("explanation.html")).unwrap(), "kept");
-    folder.fails("explain runs/c", 2, &["<SENTENCE>"]);
+    folder.fails("explain runs/c", 2, &["needs a sentence"]);
     folder.fails("explain runs/c 1 --output missing/a.html", 1, &["cannot write `missing/a.html`"]);
 }
 
@@ -190,4 +190,18 @@ fn json_has_all_digits() {
     }
     assert_eq!(folder.run("explain runs/c 1 --json --output all.json").code, Some(0));
     assert!(folder.path("all.json").exists());
+}
+
+#[test]
+fn a_topic_is_explained_as_text() {
+    let folder = Folder::new();
+    let outcome = folder.run("explain gates");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.contains("cₜ = fₜ ⊙ cₜ₋₁ + iₜ ⊙ gₜ"), "{outcome:?}");
+    assert!(outcome.stdout.contains("book/text/gates.md"), "{outcome:?}");
+    let topics = folder.run("explain topics").stdout;
+    assert!(topics.contains("masks         Order and masks"), "{topics}");
+    folder.fails("explain gaets", 2, &["needs a sentence", "`gaets` is no topic", "gates"]);
+    folder.fails("explain gates --checkpoint best", 2, &["needs a sentence"]);
+    folder.fails("explain gates --json", 2, &["SENTENCE"]);
 }

@@ -172,11 +172,11 @@ mod tests {
     fn formulas_are_legible_without_tex() {
         for (tex, expected) in [
             (r"h_t = \tanh(W x_t + U h_{t-1} + b), \qquad h_0 = 0", "hₜ = tanh(W xₜ + U hₜ₋₁ + b), h₀ = 0"),
-            (r"\frac{Q K^\top}{\sqrt{d_k}}", "(Q Kᵀ)/(√(dₖ))"),
+            (r"\frac{Q K^\top}{\sqrt{d_k}}", "(Q Kᵀ)/(√dₖ)"),
             (r"L = - \sum_{y} p_T(y \mid x) \, \log p_S(y)", "L = - ∑_y p_T(y | x) log p_S(y)"),
-            (r"\hat y \in \mathbb{R}^{n}", "ŷ ∈ Rⁿ"),
+            (r"\hat y \in \mathbb{R}^{n}", "y\u{302} ∈ Rⁿ"),
             (r"\delta_{t-1} = U^\top \left( (1 - h_t \odot h_t) \right)", "δₜ₋₁ = Uᵀ ( (1 - hₜ ⊙ hₜ) )"),
-            (r"e^{S_{ij}} / \operatorname{max}", "e^(Sᵢⱼ) / max"),
+            (r"e^{S_{ij}} / \operatorname{max}", "e^Sᵢⱼ / max"),
             (r"a \\ b", "a\nb"),
         ] {
             assert_eq!(plain(tex), expected, "{tex}");
