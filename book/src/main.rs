@@ -11,6 +11,9 @@ mod source;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -69,29 +72,46 @@ fn run_all(book: &Path, names: &[String], ladder: Option<PathBuf>, mode: run::Mo
             folder.path().to_path_buf()
         }
     };
-    let mut failures = 0;
-    for path in chapters(book)? {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if !names.is_empty() && !names.contains(&name) {
-            continue;
-        }
-        let text = fs::read_to_string(&path)?;
-        let problems = run::run(&text, &path, &program, &shared, mode)?;
-        // Pictures may be new.
-        Source::of(book).checked(&text).with_context(|| name.clone())?;
-        println!(
-            "{name}: {}",
-            if problems.is_empty() { "as it says".into() } else { format!("{} differ", problems.len()) }
-        );
-        for problem in &problems {
-            eprintln!("{name}: {problem}");
-        }
-        failures += problems.len();
+    let is_named = |path: &PathBuf| names.is_empty() || names.contains(&name_of(path));
+    let paths: Vec<PathBuf> = chapters(book)?.into_iter().filter(is_named).collect();
+    if paths.is_empty() {
+        bail!("there is no chapter called {}", names.join(" or "));
     }
+    let (next, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || -> Result<()> {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let n = run_one(book, path, &program, &shared, mode).with_context(|| name_of(path))?;
+            failures.fetch_add(n, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..thread::available_parallelism()?.get()).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+    })?;
+    let failures = failures.into_inner();
     if failures > 0 {
         bail!("{failures} commands say something else than the book; `update` writes what they say");
     }
     Ok(())
+}
+
+/// Runs the commands of a chapter, and returns how many say something else than it does.
+fn run_one(book: &Path, path: &Path, program: &Path, shared: &Path, mode: run::Mode) -> Result<usize> {
+    let (text, start) = (fs::read_to_string(path)?, Instant::now());
+    let problems = run::run(&text, path, program, shared, mode)?;
+    // Pictures may be new.
+    Source::of(book).checked(&text)?;
+    let name = name_of(path);
+    problems.iter().for_each(|problem| eprintln!("{name}: {problem}"));
+    let found = if problems.is_empty() { "as it says".into() } else { format!("{} differ", problems.len()) };
+    println!("{name}: {found} ({} s)", start.elapsed().as_secs());
+    Ok(problems.len())
+}
+
+fn name_of(chapter: &Path) -> String {
+    chapter.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The chapters, in the order of their names.
