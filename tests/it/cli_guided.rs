@@ -112,7 +112,10 @@ fn alignments_of_another_corpus_are_refused() {
     }
     for (arguments, complaint) in [
         ("--set train.guided_alignment=1", "there are no alignments (`data.alignments`)"),
-        ("--set data.alignments=links", "`train.guided_alignment` and `train.augmentation.inline_tags` are 0"),
+        (
+            "--set data.alignments=links",
+            "`train.guided_alignment` and `train.augmentation.inline_tags` are 0",
+        ),
         (&format!("{GUIDED} --set model.alignment_head=0"), "`model.alignment_head`"),
         (&format!("{GUIDED} --set train.device=gpu"), "since `train.device` is `gpu`"),
     ] {
