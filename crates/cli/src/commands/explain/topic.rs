@@ -77,6 +77,8 @@ fn core(chapter: &str) -> String {
             (line, None) if has_equation && line.starts_with(['#', '`', '{']) => break,
             (line, None) if !is_code && line.starts_with("## ") && n_sections == MAX_SECTIONS => break,
             (line, None) if line.starts_with("```") => is_code = !is_code,
+            // A picture.
+            (line, None) if !is_code && line.starts_with("![") => {}
             (line, None) if is_code => out += &format!("    {line}\n"),
             (line, None) => match line.trim_start_matches('#') {
                 title if title.len() < line.len() => {
