@@ -21,7 +21,7 @@ pub(crate) fn check(chapter: &str, folder: &Path) -> Result<()> {
             bail!("there is no {target}");
         }
         let Some((before, text)) = prose[..place].rsplit_once('[') else { continue };
-        if before.ends_with('!') && text.len() < 20 {
+        if before.ends_with('!') && text.chars().count() < 20 {
             bail!("the picture {target} has no text that says what is in it");
         }
     }

@@ -74,8 +74,9 @@ fn run_all(book: &Path, names: &[String], ladder: Option<PathBuf>, mode: run::Mo
     };
     let is_named = |path: &PathBuf| names.is_empty() || names.contains(&name_of(path));
     let paths: Vec<PathBuf> = chapters(book)?.into_iter().filter(is_named).collect();
-    if paths.is_empty() {
-        bail!("there is no chapter called {}", names.join(" or "));
+    let unknown = names.iter().find(|name| !paths.iter().any(|path| name_of(path) == **name));
+    if let Some(name) = unknown {
+        bail!("there is no chapter called {name}");
     }
     let (next, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || -> Result<()> {
@@ -92,7 +93,12 @@ fn run_all(book: &Path, names: &[String], ladder: Option<PathBuf>, mode: run::Mo
     })?;
     let failures = failures.into_inner();
     if failures > 0 {
-        bail!("{failures} commands say something else than the book; `update` writes what they say");
+        match mode {
+            run::Mode::Check => {
+                bail!("{failures} differences or failures; `update` writes what commands say")
+            }
+            run::Mode::Update => bail!("{failures} commands failed, or pictures were not drawn: see above"),
+        }
     }
     Ok(())
 }
@@ -105,7 +111,8 @@ fn run_one(book: &Path, path: &Path, program: &Path, shared: &Path, mode: run::M
     Source::of(book).checked(&text)?;
     let name = name_of(path);
     problems.iter().for_each(|problem| eprintln!("{name}: {problem}"));
-    let found = if problems.is_empty() { "as it says".into() } else { format!("{} differ", problems.len()) };
+    let found =
+        if problems.is_empty() { "as it says".into() } else { format!("{} problems", problems.len()) };
     println!("{name}: {found} ({} s)", start.elapsed().as_secs());
     Ok(problems.len())
 }
@@ -119,7 +126,7 @@ fn chapters(book: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(book.join("text"))? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
+        if path.extension().is_some_and(|extension| extension == "md") && name_of(&path) != "SUMMARY" {
             paths.push(path);
         }
     }
@@ -129,7 +136,7 @@ fn chapters(book: &Path) -> Result<Vec<PathBuf>> {
 
 /// The folder of the program, which was built before.
 fn program(book: &Path) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose()?;
     let root = book.parent().context("the book is in the repository")?;
     let candidates = target.into_iter().chain([root.join("target")]);
     let mut folders = candidates.map(|target| target.join("release"));

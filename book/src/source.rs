@@ -57,6 +57,9 @@ impl Source {
                 },
             }
         }
+        if tex.is_some() {
+            bail!("a formula has no end: there is a `$$` without another");
+        }
         Ok(out)
     }
 

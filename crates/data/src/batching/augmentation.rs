@@ -39,7 +39,7 @@ pub(super) fn augment(
         (*src, *tgt) = (in_title_case(src), in_title_case(tgt));
     }
     let n_words = src.split_whitespace().count();
-    // A missing blank makes one word of two.
+    // The links number the words as they were; a missing blank, letter or full stop may have changed their number.
     if random.chance(shares.inline_tags) && before.0.split_whitespace().count() == n_words {
         add_tags(src, tgt, links, random);
     }

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use attentive_base::error::Result;
@@ -20,7 +21,7 @@ use attentive_train::{Existing, InMemoryCorpora, RunOptions, train_on};
 use super::{Distillation, ParallelText};
 use crate::SynthesisOptions;
 
-/// The number of lines that are translated.
+/// The number of lines that are translated, at most.
 const LINES: usize = 64;
 /// The number of pairs that a student is trained on, at most.
 const PAIRS: usize = 20_000;
@@ -28,7 +29,7 @@ const PAIRS: usize = 20_000;
 const UPDATES: u64 = 8;
 const UNCOUNTED: usize = 3;
 
-/// The time in seconds to translate all lines of the file `text`, as lines from all over it take.
+/// The time in seconds to translate all lines of the file `text`, judged by lines from all over it.
 ///
 /// # Errors
 /// Those of reading and translating.
@@ -52,8 +53,8 @@ pub(super) fn translation_time(teacher: &Pipeline, text: &Path, options: &Synthe
 }
 
 impl Distillation {
-    /// The time in seconds of all updates of a student, as the first ones take. Early stopping and validation
-    /// are not counted.
+    /// The time in seconds of `train.max_steps` updates of a student, as the first ones take. Early stopping,
+    /// `train.max_epochs` and validation are not counted.
     ///
     /// # Errors
     /// Those of reading and training.
@@ -74,7 +75,8 @@ impl Distillation {
         let config = trial(Config::parse(&self.student_text, &self.plan.student.config, &set)?);
         let mut updates = UpdateTimes { last: Instant::now(), seconds: Vec::new() };
         train_on(&config, InMemoryCorpora { train: pairs, valid: Vec::new() }, &options, &mut updates)?;
-        let counted = updates.seconds.get(UNCOUNTED..).unwrap_or(&updates.seconds);
+        let counted = updates.seconds.get(UNCOUNTED..).filter(|counted| !counted.is_empty());
+        let counted = counted.unwrap_or(&updates.seconds);
         let update = counted.iter().sum::<f64>() / counted.len().max(1) as f64;
         Ok(*self.training_time.get_or_init(|| update * self.student.train.max_steps as f64))
     }
@@ -115,6 +117,9 @@ fn trial(config: Config) -> Config {
         data: DataConfig { valid: None, hold_out: 0.0, alignments: None, ..data },
         train: TrainConfig {
             max_steps: UPDATES.min(train.max_steps),
+            max_epochs: 0,
+            // Each update is reported when it is done, on a GPU, too.
+            log_every: 1,
             validate_every: 0,
             validation_script: Vec::new(),
             best_by: BestBy::Loss,
@@ -152,7 +157,9 @@ struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
     fn new() -> Self {
-        Self(env::temp_dir().join(format!("attentive-trial-{}", process::id())))
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(env::temp_dir().join(format!("attentive-trial-{}-{number}", process::id())))
     }
 }
 

@@ -183,7 +183,7 @@ impl<'a> Stages<'a> {
         atomic::write_file(&path, &to_json(&record)?)?;
         outcome?;
         let hashes = record.results.ok_or_else(|| Error::Data {
-            problem: format!("the stage `{}` made none of its files", dir.display()),
+            problem: format!("the stage `{}` did not make all of its files", dir.display()),
             hint: None,
         })?;
         self.observer.on(spec.name, StageState::Finished(record.seconds));
@@ -215,7 +215,7 @@ fn has_files(dir: &Path) -> Result<bool> {
     }
 }
 
-/// The SHA-256 of the files in `dir` with these names; `None` if there are none for a name.
+/// The SHA-256 of the files in `dir` with these names; `None` if there is no file for one of the names.
 fn hash_all(dir: &Path, names: &[&str]) -> Result<Option<BTreeMap<String, String>>> {
     let mut hashes = BTreeMap::new();
     for name in names {
@@ -246,7 +246,7 @@ fn files(dir: &Path, name: &str) -> Result<Vec<String>> {
         let entry = entry.map_err(Error::io("read", &folder_path))?;
         let file = entry.file_name().to_string_lossy().into_owned();
         if file.starts_with(start) && file.ends_with(end) && entry.path().is_file() {
-            found.push(format!("{folder}/{file}"));
+            found.push(if folder.is_empty() { file } else { format!("{folder}/{file}") });
         }
     }
     found.sort_unstable();

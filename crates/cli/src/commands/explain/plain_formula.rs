@@ -118,11 +118,12 @@ fn command(rest: &mut Peekable<Chars<'_>>) -> String {
         },
         "frac" | "tfrac" | "dfrac" => format!("{}/{}", grouped(argument(rest)), grouped(argument(rest))),
         "sqrt" => format!("√{}", grouped(argument(rest))),
-        "hat" | "bar" | "tilde" | "overline" | "vec" => {
+        "hat" | "bar" | "tilde" | "overline" | "vec" | "overrightarrow" | "overleftarrow" => {
             let mark = match &*name {
                 "hat" => '\u{302}',
                 "tilde" => '\u{303}',
-                "vec" => '\u{20d7}',
+                "vec" | "overrightarrow" => '\u{20d7}',
+                "overleftarrow" => '\u{20d6}',
                 _ => '\u{304}',
             };
             argument(rest).chars().flat_map(|c| [c, mark]).collect()

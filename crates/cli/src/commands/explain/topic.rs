@@ -1,4 +1,4 @@
-//! The topics of the book: the beginning of each chapter, up to its first equation.
+//! The topics of the book: the beginnings of chapters, up to what follows the first equation.
 
 use attentive_base::error::{Error, Result};
 
@@ -32,8 +32,8 @@ const TOPICS: [(&str, &str); 18] = topics![
     "exactness",
 ];
 
-/// What stands before the name of a topic that is none.
-const NONE: &str = "topics";
+/// The name that stands for the list of all topics.
+const LIST: &str = "topics";
 
 /// The maximum number of sections that are shown.
 const MAX_SECTIONS: usize = 2;
@@ -43,7 +43,7 @@ const MAX_SECTIONS: usize = 2;
 /// # Errors
 /// [`Error::Usage`] for another name.
 pub(super) fn explain(name: &str) -> Result<String> {
-    if name == NONE {
+    if name == LIST {
         let title = |text: &str| text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
         return Ok(TOPICS.iter().map(|(name, text)| format!("{name:<14}{}\n", title(text))).collect());
     }
@@ -60,7 +60,7 @@ pub(super) fn explain(name: &str) -> Result<String> {
     ))
 }
 
-/// The chapter up to the first section or code behind its first equation, and at most two sections of it, as
+/// The chapter up to the first heading or code behind its first equation, and at most two sections of it, as
 /// plain text.
 fn core(chapter: &str) -> String {
     let mut out = String::new();
@@ -74,7 +74,9 @@ fn core(chapter: &str) -> String {
                 (tex, has_equation) = (None, true);
             }
             (line, Some(all)) => *all += &format!("{line}\n"),
-            (line, None) if has_equation && line.starts_with(['#', '`', '{']) => break,
+            (line, None) if has_equation && ["#", "```", "{{"].iter().any(|mark| line.starts_with(mark)) => {
+                break;
+            }
             (line, None) if !is_code && line.starts_with("## ") && n_sections == MAX_SECTIONS => break,
             (line, None) if line.starts_with("```") => is_code = !is_code,
             // A picture.
@@ -139,14 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_topic_ends_behind_an_equation_and_is_plain() {
+    fn each_topic_is_short_and_plain() {
         for (name, chapter) in TOPICS {
             let core = core(chapter);
             let n_lines = core.lines().count();
             assert!((10..150).contains(&n_lines), "{name} has {n_lines} lines");
+            assert!(!core.trim_end().ends_with(','), "{name} ends within a sentence");
             // What is indented is code, as it is.
             let prose = || core.lines().filter(|line| !line.starts_with("    "));
-            for mark in ["$", "](", "{{", "\\frac", "**"] {
+            for mark in ["$", "](", "{{", "\\frac", "overrightarrow", "**"] {
                 let line = prose().find(|line| line.contains(mark));
                 assert!(line.is_none(), "{name} has {mark}: {line:?}");
             }
@@ -157,6 +160,6 @@ mod tests {
     fn other_topics_are_refused() {
         let error = explain("attentoin").unwrap_err().to_string();
         assert!(error.contains("no topic"), "{error}");
-        assert!(explain(NONE).unwrap().contains("recurrent     Recurrent networks\n"));
+        assert!(explain(LIST).unwrap().contains("recurrent     Recurrent networks\n"));
     }
 }
