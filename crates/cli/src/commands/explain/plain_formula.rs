@@ -126,7 +126,8 @@ fn command(rest: &mut Peekable<Chars<'_>>) -> String {
                 "overleftarrow" => '\u{20d6}',
                 _ => '\u{304}',
             };
-            argument(rest).chars().flat_map(|c| [c, mark]).collect()
+            // Over its last character: a mark over several is not plain text.
+            argument(rest) + &String::from(mark)
         }
         "text" | "mathrm" | "operatorname" | "mathbf" | "mathit" | "mathbb" | "mathcal" | "boldsymbol" => {
             argument(rest)

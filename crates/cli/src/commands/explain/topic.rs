@@ -97,7 +97,9 @@ fn core(chapter: &str) -> String {
             },
         }
     }
-    out
+    // What announces the code behind it is left out with it.
+    let (rest, last) = out.trim_end().rsplit_once("\n\n").unwrap_or(("", &out));
+    if last.trim_end().ends_with(':') { format!("{rest}\n") } else { out }
 }
 
 /// A line of Markdown as plain text.
