@@ -65,23 +65,19 @@ impl PyModel {
 
     /// The weights in `f32`: those of the file, or those of a quantized model.
     fn tensors(&self) -> Result<Vec<(String, Tensor)>> {
-        let quantized = match checkpoint::describe(&self.path)?.precision {
-            attentive::engine::Precision::F32 => None,
-            _ => Some(checkpoint::load(&self.path)?),
-        };
-        let Some(loaded) = quantized else {
+        if !checkpoint::is_quantized(&self.path) {
             let weights = Arc::new(MappedWeights::open(&self.path)?);
             let tensor = |index| {
                 let (name, _) = weights.parameter(index);
                 (name.to_owned(), Tensor::mapped(&weights, index))
             };
             return Ok((0..weights.len()).map(tensor).collect());
-        };
+        }
+        let loaded = checkpoint::load(&self.path)?;
         let LoadedWeights::Packed(packed) = loaded.weights else {
             return Err(Error::model(&self.path, "it has changed while it was read"));
         };
-        let engine = attentive::engine::Engine::new(&loaded.architecture, &mut &packed);
-        let parameters = engine.parameters(&loaded.architecture).into_iter();
+        let parameters = packed.parameters(&loaded.architecture).into_iter();
         Ok(parameters
             .map(|parameter| (parameter.name, Tensor::new(parameter.shape, parameter.values)))
             .collect())

@@ -36,7 +36,7 @@ optimizer = { learning_rate = 0.02 }
 schedule = { warmup_steps = 5 }
 ";
 
-const RECURRENT: &str =
+pub(crate) const RECURRENT: &str =
     "--set model.encoder=recurrent --set model.recurrent.d_hidden=16 --set model.pooling=last";
 
 /// Lines `label TAB text`: the label says whether a cat is in the text.
@@ -52,7 +52,7 @@ fn lines() -> String {
 }
 
 /// A folder with the classifier `runs/c` and its training data.
-fn trained(settings: &str) -> Folder {
+pub(crate) fn trained(settings: &str) -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("train.tsv", lines());
     let outcome = folder.run(&format!("train c.toml {settings}"));

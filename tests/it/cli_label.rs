@@ -61,14 +61,14 @@ pub(crate) fn train(folder: &Folder, config: &str) {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
 }
 
-fn tagger() -> Folder {
+pub(crate) fn tagger() -> Folder {
     let folder = Folder::new();
     train(&folder, TAGGER);
     folder
 }
 
 /// A tagger of vectors, trained to tell which of two numbers is larger.
-fn vector_tagger() -> Folder {
+pub(crate) fn vector_tagger() -> Folder {
     let folder = Folder::new();
     let line = |n: usize| {
         let vectors: Vec<[f64; 2]> = (0..1 + n % 5)

@@ -32,7 +32,7 @@ optimizer = { learning_rate = 0.02 }
 schedule = { warmup_steps = 5 }
 ";
 
-fn masked() -> Folder {
+pub(crate) fn masked() -> Folder {
     let folder = Folder::new();
     let line = |n: usize| {
         let subject = ["ein Mann", "eine Frau", "ein Hund"][n % 3];

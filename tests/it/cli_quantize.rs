@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::cli_classify;
 use crate::cli_generate::language_models;
+use crate::cli_label::tagger;
+use crate::cli_masked::masked;
 use crate::cli_model::{CONFIG, stdout, trained};
 use crate::run::{Folder, for_family};
 
@@ -276,6 +279,52 @@ fn a_language_model_generates_in_every_type() {
     }
     folder.write("in", "a\n").write("ref", "a\n");
     let refused = format!("quantize runs/lines --precision int8 --output small {TEST_SET}");
-    folder.fails(&refused, 2, &["only translation models can be quantized"]);
+    folder.fails(&refused, 2, &["a test set measures translations only", "continues texts"]);
+    let refused = "quantize runs/lines --precision int8 --output small --shortlist in ref";
+    folder.fails(refused, 2, &["only a model that translates has a shortlist", "leave it out"]);
     assert!(!folder.path("small").exists());
+}
+
+/// Models of each kind that is no translator, and a command that uses each.
+fn other_models() -> Vec<(Folder, &'static str, &'static str)> {
+    let generate = "generate MODEL --n-best 2 --seed 5 --max-new-tokens 20 --json";
+    let (tags, labels, embed) = ("tag MODEL text --json", "classify MODEL text --json", "embed MODEL text");
+    let folders = [
+        (tagger(), "runs/c", tags),
+        (cli_classify::trained(""), "runs/c", labels),
+        (cli_classify::trained(cli_classify::RECURRENT), "runs/c", labels),
+        (masked(), "runs/c", "fill MODEL --top 3 --json Mann<mask>"),
+        (masked(), "runs/c", embed),
+        (language_models(), "runs/lines", generate),
+        (language_models(), "runs/stream", generate),
+        (trained(), "runs/c", embed),
+    ];
+    for (folder, ..) in &folders {
+        folder.write("text", "the dog sees a cat .\n\nein Mann\n1 2 3\n");
+    }
+    folders.into()
+}
+
+#[test]
+fn models_of_every_task_are_stored_in_every_type() {
+    for (folder, model, command) in other_models() {
+        let of = |model: &str, options: &str| {
+            stdout(&folder, &format!("{} {options}", command.replace("MODEL", model)))
+        };
+        let precise = of(model, "");
+        for to in ["int8", "bf16", "f32"] {
+            let small = format!("small-{to}");
+            let shown = stdout(&folder, &format!("quantize {model} --precision {to} --output {small}"));
+            assert_eq!(shown.contains("smaller"), to != "f32", "{shown}");
+            let rounded = of(model, &format!("--precision {to}"));
+            assert_eq!(of(&small, ""), rounded, "{model}, {to}");
+            if to == "f32" {
+                assert_eq!(rounded, precise, "{model}");
+                // What is stored in f32 can be rounded like the original.
+                assert_eq!(of(&small, "--precision int8"), of(model, "--precision int8"), "{model}");
+                let info = json(&stdout(&folder, &format!("info {small} --json")));
+                assert_eq!(info["precision"], "f32");
+            }
+        }
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use crate::cli_model::{CONFIG, stdout};
-use crate::cli_quantize::{TEST_SET, names, quantized, with_test_set};
+use crate::cli_label::vector_tagger;
+use crate::cli_model::stdout;
+use crate::cli_quantize::{TEST_SET, names, quantized};
 use crate::cli_sums::forget_sums;
-use crate::run::{Folder, for_family};
+use crate::run::Folder;
 
 /// A command that fails, its exit code, and parts of the message.
 type Refused<'a> = (String, i32, &'a [&'a str]);
@@ -35,7 +36,7 @@ fn what_cannot_be_quantized_is_refused() {
             &["`small` already exists", "hint: choose another"],
         ),
         (with("runs/c", "int8", &format!("--output file {TEST_SET}")), 2, &["`file` already exists"]),
-        (with("runs/c", "f32", &usual), 2, &["'f32'", "int8, bf16"]),
+        (with("runs/c", "f16", &usual), 2, &["'f16'", "int8, bf16, f32"]),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
         (with("small", "int8", &usual), 2, &["`small` is quantized already", "hint: "]),
         (with("small", "bf16", &usual), 2, &["`small` is quantized already"]),
@@ -74,18 +75,11 @@ fn test_sets_and_limits_that_cannot_be_used_are_refused() {
 }
 
 #[test]
-fn taggers_have_one_number_type() {
-    let folder = with_test_set();
-    folder.write("t.toml", for_family(CONFIG, "tagger").replace("'reverse'", "'grammar'"));
-    let tagger = "train t.toml --output t --set model.family=tagger --set model.recurrent.d_hidden=16 \
-                  --set tokenizer.vocabulary=separate --set tokenizer.vocab_size=90";
-    let outcome = folder.run(tagger);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let quantize = format!("quantize t --precision int8 --output new {TEST_SET}");
-    folder.fails(&quantize, 2, &["only translation models can be quantized"]);
+fn taggers_of_vectors_have_one_number_type() {
+    let folder = vector_tagger();
+    folder.fails("quantize runs/c --precision int8 --output new", 2, &["reads vectors cannot be quantized"]);
     assert!(!folder.path("new").exists());
-    let evaluate = "evaluate t --src in --ref ref --precision int8";
-    folder.fails(evaluate, 2, &["computes in f32 only", "hint: "]);
+    folder.fails("tag runs/c train.jsonl --precision int8", 2, &["computes in f32 only", "hint: "]);
 }
 
 #[test]

@@ -29,8 +29,34 @@ pub(super) struct RawTensor<'a> {
 /// The type and shape of each tensor, and its byte range in the file.
 pub(super) type TensorIndex = HashMap<String, (TensorInfo, Range<usize>)>;
 
-/// Writes a file of the format called `format` with these tensors, in this order.
-pub(super) fn write(format: &str, tensors: &[RawTensor<'_>], out: &mut dyn Write) -> io::Result<()> {
+/// A file that has not been written yet.
+pub struct TensorFile<'a> {
+    /// The length of the header, and the header.
+    start: Vec<u8>,
+    tensors: Vec<RawTensor<'a>>,
+}
+
+impl<'a> TensorFile<'a> {
+    /// A file of the format called `format` with these tensors, in this order.
+    pub(super) fn new(format: &str, tensors: Vec<RawTensor<'a>>) -> io::Result<Self> {
+        Ok(Self { start: start(format, &tensors)?, tensors })
+    }
+
+    /// The number of bytes that [`TensorFile::write`] writes.
+    pub fn size(&self) -> u64 {
+        let numbers: usize = self.tensors.iter().map(|tensor| tensor.bytes.len()).sum();
+        (self.start.len() + numbers) as u64
+    }
+
+    /// Writes the whole file.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.start)?;
+        self.tensors.iter().try_for_each(|tensor| out.write_all(tensor.bytes))
+    }
+}
+
+/// What comes before the numbers of these tensors.
+fn start(format: &str, tensors: &[RawTensor<'_>]) -> io::Result<Vec<u8>> {
     let mut checksum = crc32fast::Hasher::new();
     tensors.iter().for_each(|tensor| checksum.update(tensor.bytes));
     let mut end = 0;
@@ -47,9 +73,7 @@ pub(super) fn write(format: &str, tensors: &[RawTensor<'_>], out: &mut dyn Write
     let mut header = serde_json::to_vec(&metadata)?;
     let len = (LENGTH_BYTES + header.len()).next_multiple_of(ALIGNMENT) - LENGTH_BYTES;
     header.resize(len, b' ');
-    out.write_all(&(header.len() as u64).to_le_bytes())?;
-    out.write_all(&header)?;
-    tensors.iter().try_for_each(|tensor| out.write_all(tensor.bytes))
+    Ok([&(len as u64).to_le_bytes()[..], &header].concat())
 }
 
 /// Returns the tensors of a file of the format called `format`.

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::thread;
 
 pub use average::{AverageSelection, Mean, average};
+pub use checksummed_tensors::TensorFile;
 pub use choice::{Checkpoints, Choice};
 pub use copy::copy;
 pub use fingerprint::fingerprint;
@@ -50,7 +51,7 @@ pub use history::{History, Metric, TrainingCost};
 pub use lock::{LOCK, Lock};
 pub use mapped_weights::MappedWeights;
 pub use provenance::{DataFile, Imported, ParentModel, Provenance, RecordedScore};
-pub use quantized_weights::{PackedFile, QuantizedWeights, write as write_packed};
+pub use quantized_weights::{PackedFile, QuantizedWeights, RoundedWeights, encode as encode_packed};
 pub use recovery::ResumePoint;
 pub use run::{MatmulBackend, Run, Snapshot, TrainingState};
 pub use safetensors_file::SafetensorsFile;

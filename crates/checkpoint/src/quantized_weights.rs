@@ -1,12 +1,12 @@
 //! Quantized weights: a memory-mapped safetensors file, which is used without being read first.
 //!
 //! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8
-//! with `NAME.scales` `[n]` and `NAME.sums` `[n]`, or as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16. Everything else is
-//! F32. The header's metadata holds the format's name, whose last part is the CRC-32 of all numbers.
+//! with `NAME.scales` `[n]` and `NAME.sums` `[n]`, as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16, or as
+//! `[⌈n/16⌉, k, 16, 1]` of F32, whose numbers are those of training. Everything else is F32. The header's metadata holds the format's name, whose last part is the CRC-32 of all numbers.
 //! Comparing it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,22 +16,26 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_kernels::packed::PackedWeight;
-use attentive_model::engine::{Engine, Matrix, PackedRanges, Precision, Weight, Weights};
+use attentive_model::engine::{Matrix, PackedRanges, Precision, Weight, Weights};
+use attentive_model::model::Parameter;
 use safetensors::tensor::Dtype;
 
-use super::checksummed_tensors::{self, RawTensor, TensorIndex};
+use super::checksummed_tensors::{self, RawTensor, TensorFile, TensorIndex};
 
 const FORMAT: &str = "attentive packed 1";
 
-/// Writes the weights of `engine`, which are not `f32`.
-pub fn write(engine: &Engine, out: &mut dyn Write) -> io::Result<()> {
-    let mut tensors: Vec<RawTensor<'_>> = engine.weights().iter().flat_map(tensors_of).collect();
+/// The file of these weights of an engine.
+///
+/// # Errors
+/// Names of weights that no file can have.
+pub fn encode(weights: &[(String, Weight)]) -> io::Result<TensorFile<'_>> {
+    let mut tensors: Vec<RawTensor<'_>> = weights.iter().flat_map(tensors_of).collect();
     // Packed values come first, since they are whole lines of 64 bytes.
     tensors.sort_by(|a, b| {
         let key = |tensor: &RawTensor<'_>| (tensor.shape.len() < 4, tensor.name.clone());
         key(a).cmp(&key(b))
     });
-    checksummed_tensors::write(FORMAT, &tensors, out)
+    TensorFile::new(FORMAT, tensors)
 }
 
 fn tensors_of((name, weight): &(String, Weight)) -> Vec<RawTensor<'_>> {
@@ -42,7 +46,10 @@ fn tensors_of((name, weight): &(String, Weight)) -> Vec<RawTensor<'_>> {
             vec![tensor(name.clone(), Dtype::F32, vec![values.len()], bytes)]
         }
         Weight::Matrix(matrix) => match matrix.view() {
-            PackedWeight::F32(_) => panic!("weights in f32 are not packed"),
+            PackedWeight::F32(weight) => {
+                let shape = packed_shape(weight.n(), weight.k(), 1);
+                vec![tensor(name.clone(), Dtype::F32, shape, weight.as_bytes())]
+            }
             PackedWeight::Bf16(weight) => {
                 let shape = packed_shape(weight.n(), weight.k(), 2);
                 vec![tensor(name.clone(), Dtype::BF16, shape, weight.as_bytes())]
@@ -130,6 +137,17 @@ impl QuantizedWeights {
         self.precision
     }
 
+    /// These weights, whose matrices become `precision` one after the other.
+    pub fn rounded(&self, precision: Precision) -> RoundedWeights<'_> {
+        RoundedWeights { stored: self, precision }
+    }
+
+    /// All weights in `f32`, in the order of `architecture`.
+    pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
+        let shapes = super::shapes(architecture).into_iter();
+        shapes.map(|(name, shape)| Parameter { values: { self }.vector(&name), name, shape }).collect()
+    }
+
     /// Takes the parameters with these names and shapes from `tensors`, which must hold nothing else.
     fn of(
         file: Arc<Mapped>,
@@ -176,6 +194,7 @@ fn take(
         (Dtype::F32, _) if info.shape == [len] => {
             return Ok(PackedParameter::Numbers(range, shape.to_vec()));
         }
+        (Dtype::F32, &[n, k]) if info.shape == packed_shape(n, k, 1) => PackedRanges::F32(range),
         (Dtype::BF16, &[n, k]) if info.shape == packed_shape(n, k, 2) => PackedRanges::Bf16(range),
         (Dtype::I8, &[n, k]) if info.shape == packed_shape(n, k, 4) => {
             let mut factors = |what, dtype| match tensors.remove(&format!("{name}.{what}")) {
@@ -220,6 +239,29 @@ impl Weights for &QuantizedWeights {
             PackedParameter::Matrix(matrix) => matrix.unpacked(),
             PackedParameter::Numbers(range, _) => self.numbers(range),
         }
+    }
+}
+
+/// Stored weights in another number type.
+#[derive(Debug)]
+pub struct RoundedWeights<'a> {
+    stored: &'a QuantizedWeights,
+    precision: Precision,
+}
+
+impl Weights for RoundedWeights<'_> {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    fn matrix(&mut self, name: &str) -> Arc<Matrix> {
+        let stored = self.stored.matrix(name);
+        let [d_out, d_in] = [stored.d_out(), stored.d_in()];
+        Arc::new(Matrix::new(self.precision, &stored.unpacked(), d_out, d_in))
+    }
+
+    fn vector(&mut self, name: &str) -> Vec<f32> {
+        self.stored.vector(name)
     }
 }
 

@@ -9,7 +9,7 @@ use attentive_base::regular_file;
 use attentive_model::shortlist::Shortlist;
 use safetensors::tensor::Dtype;
 
-use super::checksummed_tensors::{self, RawTensor, TensorIndex};
+use super::checksummed_tensors::{self, RawTensor, TensorFile, TensorIndex};
 
 const FORMAT: &str = "attentive shortlist 1";
 /// The tensors, in the order of [`Shortlist::parts`].
@@ -25,16 +25,13 @@ pub fn write(shortlist: &Shortlist, out: &mut dyn Write) -> io::Result<()> {
     let named: Vec<(&str, Vec<u8>)> = named
         .map(|(name, numbers)| (name, numbers.iter().flat_map(|number| number.to_le_bytes()).collect()))
         .collect();
-    let tensors: Vec<RawTensor<'_>> = named
-        .iter()
-        .map(|(name, bytes)| RawTensor {
-            name: (*name).to_owned(),
-            dtype: Dtype::U32,
-            shape: vec![bytes.len() / size_of::<u32>()],
-            bytes,
-        })
-        .collect();
-    checksummed_tensors::write(FORMAT, &tensors, out)
+    let tensors = named.iter().map(|(name, bytes)| RawTensor {
+        name: (*name).to_owned(),
+        dtype: Dtype::U32,
+        shape: vec![bytes.len() / size_of::<u32>()],
+        bytes,
+    });
+    TensorFile::new(FORMAT, tensors.collect())?.write(out)
 }
 
 /// Reads the shortlist in the file `path` for vocabularies of these sizes (source and target); `None` if it

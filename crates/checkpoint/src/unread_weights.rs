@@ -1,8 +1,7 @@
 //! The weights of a model directory before they are read.
 
-use attentive_architecture::Architecture;
 use attentive_base::error::Result;
-use attentive_model::engine::{Engine, Precision};
+use attentive_model::engine::{Precision, Weights};
 use attentive_model::model::Parameter;
 
 use super::{LoadedWeights, QuantizedWeights, SafetensorsFile};
@@ -55,12 +54,12 @@ impl DenseFile {
         self.file.parameters(&self.expected)
     }
 
-    /// Reads the weights of an engine in `precision`. Each matrix is packed before the next one is read, so
-    /// they take the RAM of the engine and of one matrix.
+    /// Returns what `build` makes of the weights in `precision`: an engine. Each matrix is packed before the
+    /// next one is read, so they take the RAM of the engine and of one matrix.
     ///
     /// # Errors
     /// See [`UnreadWeights::read`].
-    pub fn engine(self, architecture: &Architecture, precision: Precision) -> Result<Engine> {
-        self.file.engine(&self.expected, architecture, precision)
+    pub fn packed<T>(self, precision: Precision, build: impl FnOnce(&mut dyn Weights) -> T) -> Result<T> {
+        self.file.packed(&self.expected, precision, build)
     }
 }

@@ -68,12 +68,18 @@ pub fn write_each<'a>(
 ) -> io::Result<String> {
     let mut shapes: Vec<&(String, Vec<usize>)> = shapes.iter().collect();
     shapes.sort();
+    write_hashed(path, |out| {
+        let named = shapes.iter().map(|(name, shape)| (name.as_str(), shape.as_slice()));
+        write_header(metadata, named, out)?;
+        shapes.iter().try_for_each(|(name, shape)| write_values(&values(name, shape)?, out))
+    })
+}
+
+/// Writes the file `path`, whose bytes `write` gives. Returns its SHA-256 (hexadecimal).
+pub fn write_hashed(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<String> {
     let file = BufWriter::with_capacity(WRITE_BYTES, File::create(path)?);
     let mut out = Hashed(file, Sha256::new());
-    write_header(metadata, shapes.iter().map(|(name, shape)| (name.as_str(), shape.as_slice())), &mut out)?;
-    for (name, shape) in shapes {
-        write_values(&values(name, shape)?, &mut out)?;
-    }
+    write(&mut out)?;
     out.flush()?;
     Ok(hexadecimal(out.1.finalize()))
 }
@@ -108,7 +114,7 @@ impl Write for Hash {
 
 fn encode<'a>(
     tensors: impl IntoIterator<Item = impl Into<NamedTensor<'a>>>,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut tensors: Vec<NamedTensor<'a>> = tensors.into_iter().map(Into::into).collect();
     tensors.sort_by(|a, b| a.name.cmp(b.name));
@@ -121,7 +127,7 @@ fn encode<'a>(
 fn write_header<'a>(
     metadata: Option<HashMap<String, String>>,
     shapes: impl Iterator<Item = (&'a str, &'a [usize])>,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     const ALIGNMENT: usize = 8;
     let mut end = 0;
@@ -138,7 +144,7 @@ fn write_header<'a>(
     out.write_all(&header)
 }
 
-fn write_values(values: &[f32], out: &mut impl Write) -> io::Result<()> {
+fn write_values(values: &[f32], out: &mut dyn Write) -> io::Result<()> {
     if cfg!(target_endian = "little") {
         return out.write_all(bytemuck::cast_slice(values));
     }

@@ -43,7 +43,7 @@ pub struct Int8Cost {
 pub fn input_factors(pipeline: &Pipeline, text: &[String]) -> Result<BTreeMap<String, f32>> {
     let probes: HashMap<String, Arc<InputProbe>> =
         matrices(pipeline).into_iter().map(|name| (name, Arc::new(InputProbe::measures()))).collect();
-    let measured = pipeline.probed(pipeline.engine().parameters(pipeline.architecture()), probes.clone());
+    let measured = pipeline.probed(pipeline.parameters(), probes.clone());
     measured.best_translations(text, &greedy(pipeline))?;
     let factors = probes.into_iter().filter_map(|(name, probe)| Some((name, factor(&probe.measured())?)));
     let factors: BTreeMap<String, f32> = factors.collect();

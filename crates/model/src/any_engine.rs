@@ -46,6 +46,14 @@ impl AnyEngine {
         }
     }
 
+    /// See [`Engine::with_cache`]; devices keep keys and values in `f32`.
+    pub fn with_cache(self, numbers: Float) -> Self {
+        match self {
+            Self::Cpu(engine) => Self::Cpu(engine.with_cache(numbers)),
+            Self::Device(_) => self,
+        }
+    }
+
     /// The number type in which matrices of weights are kept.
     pub fn precision(&self) -> Precision {
         match self {
@@ -68,6 +76,14 @@ impl AnyEngine {
                 };
                 format!("{numbers} ({})", engine.hardware())
             }
+        }
+    }
+
+    /// See [`Engine::encoder_outputs`].
+    pub fn encoder_outputs(&self, src: &Padded) -> Option<Vec<Vec<f32>>> {
+        match self {
+            Self::Cpu(engine) => engine.encoder_outputs(src),
+            Self::Device(engine) => engine.encoder_outputs(src),
         }
     }
 

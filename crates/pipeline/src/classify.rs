@@ -1,6 +1,6 @@
 //! Classification: a label for each text.
 
-use attentive_base::batch::TokenId;
+use attentive_base::batch::{Batch, Src, TokenId};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
@@ -8,7 +8,7 @@ use attentive_data::Example;
 use attentive_decode::{NextToken, likeliest};
 use attentive_model::nn::Pass;
 use attentive_tape::Value;
-use attentive_text::{SpecialTokens, Tokenizer};
+use attentive_text::Tokenizer;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -69,8 +69,9 @@ impl Pipeline {
         let mut labels = vec![Vec::new(); lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
             Interrupt::check()?;
-            let logits = self.model().forward(&batch, &Pass::inference());
-            let found = likeliest_labels(logits, count, self.tokenizers.tgt())?;
+            let n_labels = self.architecture().head.n_classes();
+            let found = self.ranked_labels(&batch, n_labels)?;
+            let found = found.iter().map(|ranked| scores(ranked, count, self.tokenizers.tgt()));
             for (&line, best) in batch.lines.iter().zip(found) {
                 labels[line] = best;
             }
@@ -79,6 +80,27 @@ impl Pipeline {
         Ok(answers
             .map(|(labels, source)| Classified { labels, warnings: source.warnings, is_cut: source.is_cut })
             .collect())
+    }
+}
+
+impl Pipeline {
+    /// The `count` most likely labels of each sequence of `batch`, or of each of their positions, by the
+    /// model's head; most likely first, and at least one.
+    ///
+    /// # Errors
+    /// [`Error::Data`] if all logits of a sequence or a position are NaN.
+    pub(super) fn ranked_labels(&self, batch: &Batch, count: usize) -> Result<Vec<Vec<NextToken>>> {
+        let never: Vec<TokenId> = self.tokenizers.tgt().special().ids().collect();
+        let ranked = match batch.src() {
+            Some(Src::Tokens(tokens)) => self.encoder().likeliest(tokens, |_| true, count, &never),
+            Some(Src::Vectors { lengths, .. }) => {
+                let logits = self.model().forward(batch, &Pass::inference());
+                let rows = likeliest(logits, count, &never).into_iter().zip(lengths.mask());
+                rows.filter_map(|(ranked, is_pad)| (!is_pad).then_some(ranked)).collect()
+            }
+            None => Vec::new(),
+        };
+        ranked.into_iter().map(some_label).collect()
     }
 }
 
@@ -92,27 +114,17 @@ pub(super) fn likeliest_labels(
     tokenizer: &Tokenizer,
 ) -> Result<Vec<Vec<LabelScore>>> {
     let [_, classes] = logits.shape();
-    ranked_labels(logits, classes, tokenizer.special())
-        .map(|ranked| Ok(scores(&ranked?, count, tokenizer)))
-        .collect()
+    let never: Vec<TokenId> = tokenizer.special().ids().collect();
+    let rows = likeliest(logits, classes, &never).into_iter();
+    rows.map(|ranked| Ok(scores(&some_label(ranked)?, count, tokenizer))).collect()
 }
 
-/// The `count` most likely labels of each row of `logits`, `[rows, labels]`, as tokens, most likely first: at
-/// least one, or [`Error::Data`] if all logits of the row are NaN.
-pub(super) fn ranked_labels(
-    logits: Value,
-    count: usize,
-    special: SpecialTokens,
-) -> impl Iterator<Item = Result<Vec<NextToken>>> {
-    let no_labels: Vec<TokenId> = special.ids().collect();
-    let rows = likeliest(logits, count, &no_labels).into_iter();
-    rows.map(|ranked| {
-        if ranked.is_empty() {
-            Err(Error::damaged_model("the model gives no probability to any label"))
-        } else {
-            Ok(ranked)
-        }
-    })
+/// These labels, if there is one.
+fn some_label(ranked: Vec<NextToken>) -> Result<Vec<NextToken>> {
+    if ranked.is_empty() {
+        return Err(Error::damaged_model("the model gives no probability to any label"));
+    }
+    Ok(ranked)
 }
 
 /// The first `count` of the labels in `ranked`, with probabilities that sum to 1 over all of them.

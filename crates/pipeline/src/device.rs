@@ -8,8 +8,8 @@ use attentive_model::any_engine::AnyEngine;
 use attentive_model::device_engine::DeviceEngine;
 use attentive_model::engine::Precision;
 
-use super::model_form::decodes;
-use super::{Pipeline, shared, taken};
+use super::Pipeline;
+use super::forms::{decodes, taken};
 
 /// Opens a device for decoding in `precision`, if it is given; `None` for the CPU.
 ///
@@ -86,12 +86,9 @@ impl Pipeline {
                 "leave the device out: only models that translate or generate have a choice",
             ));
         }
-        let engine = self.engine.get();
+        let engine = self.forms.engine.get();
         let shortlist = engine.and_then(AnyEngine::shortlist).cloned();
-        let weights = match self.model.get() {
-            Some(model) => model.copied(),
-            None => self.stepper_parameters(),
-        };
+        let weights = self.forms.parameters(&self.architecture);
         let numbers = match engine {
             Some(AnyEngine::Cpu(engine)) if engine.precision() == Precision::Bf16 => Float::Bf16,
             Some(AnyEngine::Device(engine)) => engine.numbers(),
@@ -105,7 +102,7 @@ impl Pipeline {
         self.config.decode.cache_precision = Float::F32;
         let partners = self.partners.into_iter();
         Ok(Self {
-            engine: shared(engine),
+            forms: engine.into(),
             file: None,
             partners: partners.map(|partner| partner.on_device(device)).collect::<Result<_>>()?,
             ..self
@@ -118,9 +115,9 @@ impl Pipeline {
     /// # Panics
     /// If the model does not decode, or was not given to [`Pipeline::from_parts`].
     pub fn where_it_is(mut self, device: &'static dyn Device) -> Self {
-        let model = taken(&mut self.model).expect("a model of weights that exist");
+        let model = taken(&mut self.forms.model).expect("a model of weights that exist");
         self.config.decode.cache_precision = Float::F32;
-        self.engine = shared(AnyEngine::Device(DeviceEngine::new(device, model)));
+        self.forms = AnyEngine::Device(DeviceEngine::new(device, model)).into();
         self
     }
 
@@ -148,7 +145,7 @@ impl Pipeline {
                     file.path().display()
                 ),
             });
-            changed.or_else(|| match member.engine.get()? {
+            changed.or_else(|| match member.forms.engine.get()? {
                 AnyEngine::Cpu(_) => None,
                 AnyEngine::Device(engine) => engine.device().failure(),
             })
@@ -168,15 +165,14 @@ impl Pipeline {
         }
     }
 
-    /// The number type in which it keeps matrices of weights for decoding; `None` until it is ready to
-    /// decode.
+    /// The number type in which it keeps matrices of weights; `None` until they are packed.
     pub fn precision(&self) -> Option<Precision> {
-        self.engine.get().map(AnyEngine::precision)
+        self.forms.precision()
     }
 
     /// The device on which it decodes, unless that is the CPU.
     pub fn device(&self) -> Option<&'static dyn Device> {
-        match self.engine.get()? {
+        match self.forms.engine.get()? {
             AnyEngine::Cpu(_) => None,
             AnyEngine::Device(engine) => Some(engine.device()),
         }
@@ -260,9 +256,9 @@ mod tests {
         ] {
             let ensemble = with("").with(with("")).unwrap();
             let rounded = ensemble.into_precision(precision).unwrap();
-            let weights = rounded.stepper_parameters();
+            let weights = rounded.parameters();
             let moved = rounded.on_device(&PLAIN).unwrap();
-            assert_eq!(moved.stepper_parameters(), weights, "{precision}");
+            assert_eq!(moved.parameters(), weights, "{precision}");
             for member in moved.members() {
                 assert_eq!(member.stepper().numbers(), numbers);
                 assert_eq!(member.precision(), Some(kept));

@@ -1,12 +1,11 @@
 //! Text vectors.
 
 use attentive_architecture::{InputSpec, Items};
-use attentive_base::batch::Batch;
+use attentive_base::batch::{Padded, Src};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_config::Task;
 use attentive_data::Example;
-use attentive_model::nn::{Pass, Sequence};
 use serde::Serialize;
 
 use super::batches::batches;
@@ -55,9 +54,12 @@ impl Pipeline {
         let mut vectors = vec![None; lines.len()];
         for batch in batches(examples, self.tokenizers.src().special(), None)? {
             Interrupt::check()?;
+            let Some(Src::Tokens(tokens)) = batch.src() else {
+                return Err(no_encoder());
+            };
             let found = self.computing(|| match self.architecture().task() {
-                Task::Embed => Ok(self.pooled(&batch)),
-                _ => self.means(&batch),
+                Task::Embed => Ok(self.encoder().vectors(tokens)),
+                _ => Ok(self.means(tokens)),
             })?;
             for (&line, vector) in batch.lines.iter().zip(found) {
                 if !vector.iter().all(|value| value.is_finite()) {
@@ -70,29 +72,20 @@ impl Pipeline {
         Ok(answers.map(|(vector, source)| Embedded { vector, warnings: source.warnings }).collect())
     }
 
-    /// The vector of each row.
-    fn pooled(&self, batch: &Batch) -> Vec<Vec<f32>> {
-        let vectors = self.model().vectors(batch, &Pass::inference());
-        let [_, width] = vectors.shape();
-        let values = vectors.into_vec();
-        values.chunks(width).map(<[f32]>::to_vec).collect()
-    }
-
-    /// The average of each row's vectors, excluding the special tokens around the text.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a model without an encoder.
-    fn means(&self, batch: &Batch) -> Result<Vec<Vec<f32>>> {
-        let memory = self.model().encode(batch, &Pass::inference());
-        let Sequence { x, lengths } = memory.ok_or_else(no_encoder)?.sequence;
-        let [_, width] = x.shape();
-        let values = x.into_vec();
-        let rows = values.chunks(lengths.width() * width);
+    /// The average of each sequence's vectors, excluding the special tokens around the text.
+    fn means(&self, src: &Padded) -> Vec<Vec<f32>> {
+        let outputs = if self.decodes() {
+            self.stepper().encoder_outputs(src).expect("an encoder was required")
+        } else {
+            self.encoder().outputs(src)
+        };
         let special = self.tokenizers.src().special();
         let (first, last) = (special.n_first(), special.n_last());
-        let rows = rows.zip(lengths.lens());
-        let means = rows.map(|(row, &len)| mean(&row[first * width..(len - last) * width], width));
-        Ok(means.collect())
+        let means = outputs.iter().zip(src.lens()).map(|(output, &len)| {
+            let width = output.len() / len;
+            mean(&output[first * width..(len - last) * width], width)
+        });
+        means.collect()
     }
 }
 

@@ -1,11 +1,9 @@
 //! Filling the gaps of a text.
 
-use attentive_base::batch::{Batch, Padded, TokenId};
-use attentive_base::body::Body;
+use attentive_base::batch::{Padded, TokenId};
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
-use attentive_decode::{NextToken, likeliest};
-use attentive_model::nn::Pass;
+use attentive_decode::NextToken;
 use attentive_text::{Joint, MASK};
 use serde::{Serialize, Serializer};
 
@@ -72,13 +70,11 @@ impl Pipeline {
         let spelled = tokenizer.token(mask).unwrap_or_else(|| MASK.to_owned());
         let text = &*text.replace(&spelled, MASK);
         let TokenizedLine { ids, warnings, .. } = self.read_gaps(text, mask)?;
-        let batch = Batch::of(Body::Encoder(Padded::single(&ids).into()));
-        let logits = self.model().forward(&batch, &Pass::inference());
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
-        let places = likeliest(logits, count, &no_guesses).into_iter().zip(&ids);
-        let gaps = places.filter(|(_, id)| **id == mask);
+        let gaps =
+            self.encoder().likeliest(&Padded::single(&ids), |id| id == mask, count, &no_guesses).into_iter();
         let gaps: Vec<Vec<Guess>> =
-            gaps.map(|(best, _)| best.into_iter().map(|next| self.guess(next)).collect()).collect();
+            gaps.map(|best| best.into_iter().map(|next| self.guess(next)).collect()).collect();
         if gaps.iter().any(Vec::is_empty) {
             return Err(Error::damaged_model("the model gives no probability to any token"));
         }

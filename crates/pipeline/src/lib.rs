@@ -12,13 +12,13 @@ pub mod documents;
 mod embed;
 mod ensemble;
 mod fill;
+mod forms;
 mod generate;
 mod generated_token;
 mod glossary;
 mod inspect;
 pub mod joined;
 mod mbr;
-mod model_form;
 mod prompt;
 mod request;
 mod requirements;
@@ -67,34 +67,18 @@ use std::sync::{Arc, OnceLock};
 use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{
-    self as checkpoint, LoadedModel, LoadedWeights, PackedFile, Provenance, UnreadWeights,
-};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, PackedFile, Provenance};
 use attentive_config::{Config, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
-use attentive_model::engine::{Dense, Engine, InputProbe, Precision};
+use attentive_model::engine::{Dense, EncoderEngine, Engine, InputProbe, Precision, Weight};
 use attentive_model::model::{Model, Parameter};
 use attentive_model::nn::Blueprint;
 use attentive_model::profile::{self, ProfileSection};
 use attentive_model::shortlist::Shortlist;
 use attentive_text::{Languages, Tokenizers};
 
-use model_form::{ModelForm, ReadyWeights, decodes};
-
-/// Weights that pipelines may share.
-fn shared<T>(weights: T) -> Arc<OnceLock<T>> {
-    Arc::new(weights.into())
-}
-
-/// The weights in `place`, if there are any.
-///
-/// # Panics
-/// If they are shared.
-fn taken<T>(place: &mut Arc<OnceLock<T>>) -> Option<T> {
-    let place = Arc::get_mut(place).expect("no other pipeline shares the weights");
-    place.take()
-}
+use forms::{Form, Forms, decodes, taken};
 
 /// A model with everything needed to process text: weights, tokenizers and configuration.
 #[derive(Debug)]
@@ -102,10 +86,7 @@ pub struct Pipeline {
     config: Config,
     tokenizers: Tokenizers,
     architecture: Architecture,
-    /// The model in two representations, at least one of which exists; the other one is built when it is
-    /// first needed.
-    model: Arc<OnceLock<Model>>,
-    engine: Arc<OnceLock<AnyEngine>>,
+    forms: Forms,
     /// The file in which a quantized model has its weights.
     file: Option<PackedFile>,
     /// The other models of an ensemble.
@@ -166,97 +147,34 @@ impl Pipeline {
     ) -> Result<(Self, Provenance)> {
         profile::time(ProfileSection::Loading, || {
             let loaded = checkpoint::load_as(dir.as_ref(), |architecture, weights| {
-                let stored = match &weights {
-                    UnreadWeights::Dense(_) => Precision::F32,
-                    UnreadWeights::Packed(packed) => packed.precision(),
-                };
-                let form = ModelForm::of(architecture, precision, stored)?;
-                Ok(match (weights, form) {
-                    (UnreadWeights::Packed(packed), _) => ReadyWeights::packed(architecture, &packed),
-                    (UnreadWeights::Dense(file), ModelForm::Engine(precision)) => {
-                        ReadyWeights::Engine(file.engine(architecture, precision)?, None)
-                    }
-                    (UnreadWeights::Dense(file), ModelForm::Model) => {
-                        ReadyWeights::Model(checkpoint::build(architecture, file.parameters()?))
-                    }
-                })
+                Form::of(architecture).read(architecture, weights, precision)
             })?;
-            let provenance = loaded.provenance.clone();
-            Ok((Self::assemble(loaded), provenance))
+            let LoadedModel { config, tokenizers, architecture, weights, shortlist, provenance } = loaded;
+            let ((forms, file), cache) = (weights, config.decode.cache_precision);
+            let forms = forms.with_engine(|engine| Ok(engine.with_cache(cache)))?;
+            let pipeline = Self { file, ..Self::new(config, tokenizers, architecture, forms) };
+            let pipeline = match shortlist {
+                Some(_) if pipeline.decodes() => pipeline.with_shortlist(shortlist),
+                _ => pipeline,
+            };
+            Ok((pipeline, provenance))
         })
     }
 
-    /// Creates a pipeline from a loaded model directory; see [`Pipeline::load_in`].
-    ///
-    /// # Errors
-    /// The errors of [`Pipeline::load_in`].
-    pub fn from_loaded(loaded: LoadedModel, precision: Option<Precision>) -> Result<Self> {
-        let architecture = &loaded.architecture;
-        let stored = match &loaded.weights {
-            LoadedWeights::Dense(_) => Precision::F32,
-            LoadedWeights::Packed(packed) => packed.precision(),
-        };
-        let form = ModelForm::of(architecture, precision, stored)?;
-        let weights = match (loaded.weights, form) {
-            (LoadedWeights::Packed(packed), _) => ReadyWeights::packed(architecture, &packed),
-            (LoadedWeights::Dense(weights), ModelForm::Engine(precision)) => {
-                let engine = Engine::new(architecture, &mut Dense::new(precision, weights));
-                ReadyWeights::Engine(engine, None)
-            }
-            (LoadedWeights::Dense(weights), ModelForm::Model) => {
-                ReadyWeights::Model(checkpoint::build(architecture, weights))
-            }
-        };
-        Ok(Self::assemble(LoadedModel {
-            weights,
-            config: loaded.config,
-            tokenizers: loaded.tokenizers,
-            architecture: loaded.architecture,
-            shortlist: loaded.shortlist,
-            provenance: loaded.provenance,
-        }))
-    }
-
-    fn assemble(loaded: LoadedModel<ReadyWeights>) -> Self {
-        let LoadedModel { config, tokenizers, architecture, weights, shortlist, .. } = loaded;
-        let (model, engine, file) = match weights {
-            ReadyWeights::Engine(engine, file) => {
-                let cache = config.decode.cache_precision;
-                let engine = AnyEngine::Cpu(engine.with_cache(cache));
-                (OnceLock::new(), engine.into(), file)
-            }
-            ReadyWeights::Model(model) => (model.into(), OnceLock::new(), None),
-        };
-        let decodes = decodes(&architecture);
-        let (model, engine) = (Arc::new(model), Arc::new(engine));
-        let pipeline = Self { file, ..Self::new(config, tokenizers, architecture, model, engine) };
-        match shortlist {
-            Some(_) if decodes => pipeline.with_shortlist(shortlist),
-            _ => pipeline,
-        }
-    }
-
     /// Creates a pipeline from matching parts: the tokenizers of [`Tokenizers::for_model`] and a model, whose
-    /// weights it shares until it decodes.
+    /// weights it shares until it needs them in another form.
     pub fn from_parts(config: Config, tokenizers: Tokenizers, model: Model) -> Self {
         let architecture = model.architecture().clone();
-        Self::new(config, tokenizers, architecture, Arc::new(model.into()), Arc::default())
+        Self::new(config, tokenizers, architecture, model.into())
     }
 
-    /// A pipeline without partners, in which one of `model` and `engine` exists.
-    fn new(
-        config: Config,
-        tokenizers: Tokenizers,
-        architecture: Architecture,
-        model: Arc<OnceLock<Model>>,
-        engine: Arc<OnceLock<AnyEngine>>,
-    ) -> Self {
+    /// A pipeline without partners.
+    fn new(config: Config, tokenizers: Tokenizers, architecture: Architecture, forms: Forms) -> Self {
         Self {
             config,
             tokenizers,
             architecture,
-            model,
-            engine,
+            forms,
             file: None,
             partners: Vec::new(),
             log_weights: None,
@@ -273,7 +191,7 @@ impl Pipeline {
     /// [`Error::Usage`] for a model [on a GPU](Pipeline::on_device).
     ///
     /// # Panics
-    /// If the model does not decode.
+    /// If the model reads vectors.
     pub fn into_precision(self, precision: Precision) -> Result<Self> {
         if self.is_on_device() {
             return Err(Error::usage(
@@ -281,14 +199,13 @@ impl Pipeline {
                 "round them on the CPU",
             ));
         }
-        let weights = self.engine().parameters(&self.architecture);
-        let engine = Engine::new(&self.architecture, &mut Dense::new(precision, weights));
-        let shortlist = self.engine().shortlist().cloned();
+        let mut weights = Dense::new(precision, self.forms.parameters(&self.architecture));
+        let shortlist = self.forms.engine.get().and_then(AnyEngine::shortlist).cloned();
         let cache = self.config.decode.cache_precision;
+        let forms = Form::of(&self.architecture).made(&self.architecture, &mut weights);
         let partners = self.partners.into_iter();
         Ok(Self {
-            model: Arc::default(),
-            engine: shared(AnyEngine::Cpu(engine.with_cache(cache).with_shortlist(shortlist))),
+            forms: forms.with_engine(|engine| Ok(engine.with_cache(cache).with_shortlist(shortlist)))?,
             file: None,
             partners: partners.map(|partner| partner.into_precision(precision)).collect::<Result<_>>()?,
             ..self
@@ -305,8 +222,7 @@ impl Pipeline {
         let mut weights = Dense::new(Precision::F32, weights).probed(probes);
         let engine = Engine::new(&self.architecture, &mut weights).with_shortlist(shortlist);
         let (config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
-        let engine = shared(AnyEngine::Cpu(engine));
-        Self::new(config, tokenizers, self.architecture.clone(), Arc::default(), engine)
+        Self::new(config, tokenizers, self.architecture.clone(), AnyEngine::Cpu(engine).into())
     }
 
     /// Replaces or removes the shortlist; see [`Engine::with_shortlist`].
@@ -316,8 +232,9 @@ impl Pipeline {
     /// pipeline shares the weights ([`Pipeline::in_languages`]).
     pub fn with_shortlist(mut self, shortlist: Option<Arc<Shortlist>>) -> Self {
         self.stepper();
-        let engine = taken(&mut self.engine).expect("it was built");
-        Self { engine: shared(engine.with_shortlist(shortlist)), ..self }
+        let engine = taken(&mut self.forms.engine).expect("it was built");
+        self.forms.engine = Arc::new(engine.with_shortlist(shortlist).into());
+        self
     }
 
     /// Replaces the configured number type of the keys and values that the model, and those of its ensemble,
@@ -333,16 +250,13 @@ impl Pipeline {
             ));
         }
         self.config.decode.cache_precision = precision;
-        self.engine = match taken(&mut self.engine) {
-            Some(AnyEngine::Cpu(engine)) => shared(AnyEngine::Cpu(engine.with_cache(precision))),
-            Some(AnyEngine::Device(_)) if precision != Float::F32 => {
-                return Err(Error::usage(
-                    format!("GPUs keep keys and values in f32, not in {precision}"),
-                    "leave the precision of the cache out, or decode on the CPU",
-                ));
-            }
-            other => other.map(shared).unwrap_or_default(),
-        };
+        self.forms = self.forms.with_engine(|engine| match engine {
+            AnyEngine::Device(_) if precision != Float::F32 => Err(Error::usage(
+                format!("GPUs keep keys and values in f32, not in {precision}"),
+                "leave the precision of the cache out, or decode on the CPU",
+            )),
+            engine => Ok(engine.with_cache(precision)),
+        })?;
         let partners = self.partners.into_iter();
         self.partners =
             partners.map(|partner| partner.with_cache_precision(precision)).collect::<Result<_>>()?;
@@ -371,11 +285,10 @@ impl Pipeline {
     pub fn in_languages(&self, languages: &Languages) -> Result<Self> {
         let partners = self.partners.iter().map(|partner| partner.in_languages(languages));
         let (config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
-        let (model, engine) = (Arc::clone(&self.model), Arc::clone(&self.engine));
         let shared = Self {
             file: self.file.clone(),
             partners: partners.collect::<Result<_>>()?,
-            ..Self::new(config, tokenizers, self.architecture.clone(), model, engine)
+            ..Self::new(config, tokenizers, self.architecture.clone(), self.forms.clone())
         };
         shared.with_languages(languages)
     }
@@ -433,7 +346,7 @@ impl Pipeline {
     /// Returns the model for whole sequences on the CPU, in `f32`. The weights of a quantized model are its
     /// dequantized weights.
     pub fn model(&self) -> &Model {
-        self.model.get_or_init(|| checkpoint::build(&self.architecture, self.stepper_parameters()))
+        self.forms.model.get_or_init(|| checkpoint::build(&self.architecture, self.parameters()))
     }
 
     /// Returns the result of `work` with the model for whole sequences, on the device on which the pipeline
@@ -442,19 +355,11 @@ impl Pipeline {
     /// # Errors
     /// Those of `work`; [`Error::Device`] for a device that fails.
     pub fn with_model<R>(&self, work: impl FnOnce(&Model) -> Result<R>) -> Result<R> {
-        match self.engine.get() {
+        match self.forms.engine.get() {
             Some(AnyEngine::Device(engine)) => {
                 self.computing(|| on(engine.device(), || work(engine.model())))
             }
             _ => self.computing(|| work(self.model())),
-        }
-    }
-
-    /// The weights of the form that decodes.
-    fn stepper_parameters(&self) -> Vec<Parameter> {
-        match self.engine.get().expect("one of the two forms") {
-            AnyEngine::Cpu(engine) => engine.parameters(&self.architecture),
-            AnyEngine::Device(engine) => engine.parameters(),
         }
     }
 
@@ -463,10 +368,39 @@ impl Pipeline {
     /// # Panics
     /// If the model does not decode.
     pub fn stepper(&self) -> &AnyEngine {
-        self.engine.get_or_init(|| {
+        self.forms.engine.get_or_init(|| {
             let weights = &mut Dense::new(Precision::F32, self.model().copied());
             let cache = self.config.decode.cache_precision;
             AnyEngine::Cpu(Engine::new(&self.architecture, weights).with_cache(cache))
+        })
+    }
+
+    /// Returns a copy of all weights in `f32`.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        self.forms.parameters(&self.architecture)
+    }
+
+    /// Returns the packed weights with which the model computes on the CPU, by name.
+    ///
+    /// # Panics
+    /// If the model reads vectors, or computes [on another device](Pipeline::on_device).
+    pub fn packed_weights(&self) -> &[(String, Weight)] {
+        match Form::of(&self.architecture) {
+            Form::Engine => _ = self.stepper(),
+            Form::Encoder => _ = self.encoder(),
+            Form::Model => (),
+        }
+        self.forms.packed().expect("weights on the CPU")
+    }
+
+    /// Returns the model in the form that reads texts of an encoder.
+    ///
+    /// # Panics
+    /// If the model is not only an encoder of tokens.
+    pub fn encoder(&self) -> &EncoderEngine {
+        self.forms.encoder.get_or_init(|| {
+            let weights = &mut Dense::new(Precision::F32, self.model().copied());
+            EncoderEngine::new(&self.architecture, weights)
         })
     }
 

@@ -95,7 +95,7 @@ impl SafetensorsFile {
     }
 
     /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
-    /// [`SafetensorsFile::engine`] need not wait for it as long.
+    /// [`SafetensorsFile::packed`] need not wait for it as long.
     ///
     /// # Errors
     /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].

@@ -6,10 +6,9 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_kernels::mapped::{IfLost, Mapped};
-use attentive_model::engine::{Engine, Matrix, Precision, Weights};
+use attentive_model::engine::{Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
 
 use super::{SafetensorsFile, read_numbers};
@@ -23,18 +22,18 @@ pub(super) const LARGE: usize = 16 << 20;
 const SMALL: usize = 1 << 20;
 
 impl SafetensorsFile {
-    /// Makes an engine in `precision` of the parameters `expected` (name and shape).
+    /// Returns what `build` makes of the parameters `expected` (name and shape) in `precision`: an engine.
     ///
     /// Only one matrix at a time is read, so they take the RAM of the engine and of the largest matrix.
     ///
     /// # Errors
     /// Any error of [`SafetensorsFile::check`]; a wrong checksum.
-    pub(crate) fn engine(
+    pub(crate) fn packed<T>(
         mut self,
         expected: &[(String, Vec<usize>)],
-        architecture: &Architecture,
         precision: Precision,
-    ) -> Result<Engine> {
+        build: impl FnOnce(&mut dyn Weights) -> T,
+    ) -> Result<T> {
         let expected_indices = self.expected_indices(expected)?;
         self.require_whole()?;
         self.begin_checksum()?;
@@ -51,7 +50,7 @@ impl SafetensorsFile {
             failed: None,
         };
         weights.pack_large_ones();
-        let engine = Engine::new(architecture, &mut weights);
+        let engine = build(&mut weights);
         if let Some(error) = weights.failed {
             return Err(Error::io("read", &self.path)(error));
         }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use attentive_model::engine::Precision;
+use attentive_model::engine::{Engine, Precision};
 
 use super::*;
 use crate::weights::{sha256_of, write};
@@ -71,7 +71,9 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
         file.begin_checksum().expect("whole");
         file
     };
-    let made = |file: SafetensorsFile| file.engine(&expected, &architecture, Precision::F32);
+    let made = |file: SafetensorsFile| {
+        file.packed(&expected, Precision::F32, |weights| Engine::new(&architecture, weights))
+    };
     let engine = |sha256: &str| {
         let (now, before) = (made(open(sha256)), made(begun(sha256)));
         assert_eq!(now.is_ok(), before.is_ok());
@@ -79,11 +81,12 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     };
     // One of them is packed before the others.
     assert!(expected.iter().map(size).max() > Some(packing::LARGE));
-    let found = engine(&sha256).expect("whole").parameters(&architecture);
+    let packed = engine(&sha256).expect("whole");
+    let found = attentive_model::engine::parameters(packed.weights(), &architecture);
     assert!(found == parameters, "the weights differ");
     assert!(begun(&sha256).parameters(&expected).expect("whole") == parameters);
     // The checksum ends with the error.
-    begun(&sha256).engine(&[], &architecture, Precision::F32).expect_err("other parameters");
+    begun(&sha256).packed(&[], Precision::F32, |_| ()).expect_err("other parameters");
 
     let mut bytes = fs::read(&path).expect("read");
     *bytes.last_mut().expect("not empty") ^= 1;

@@ -3,12 +3,13 @@
 use std::num::NonZeroUsize;
 
 use attentive_base::error::Result;
-use attentive_config::Task;
-use attentive_pipeline::{LabelScore, Pipeline, TextAnswer};
+use attentive_config::{Task, TrainDevice};
+use attentive_pipeline::{LabelScore, TextAnswer};
 
 use crate::input::InputLines;
 use crate::lines::{LINES_PER_CHUNK, LinesArgs};
 use crate::message;
+use crate::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +32,8 @@ FILE` measures the model with it, and `cut -f2 FILE` writes its texts.";
 pub(crate) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
+    #[command(flatten)]
+    precision: PrecisionArgs,
     /// Write the N most likely labels of each text with their probabilities.
     #[arg(long, short = 'k', value_name = "N")]
     top: Option<NonZeroUsize>,
@@ -41,7 +44,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.lines.model.dir()?;
-    let pipeline = Pipeline::load(&dir)?;
+    let pipeline = args.precision.load(&dir, TrainDevice::Cpu)?;
     pipeline.require(Task::Classify)?;
     let (mut input, mut out) = args.lines.open(&dir)?;
     let count = match (args.top, args.json) {

@@ -1,10 +1,12 @@
 //! `attentive embed`: computes a vector for each text.
 
 use attentive_base::error::Result;
-use attentive_pipeline::{Pipeline, TextAnswer};
+use attentive_config::TrainDevice;
+use attentive_pipeline::TextAnswer;
 
 use crate::lines::{LINES_PER_CHUNK, LinesArgs};
 use crate::message;
+use crate::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,11 +26,13 @@ alone, as from Sentence Transformers (`family = \"encoder\"`). Then the model's 
 pub(crate) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
+    #[command(flatten)]
+    precision: PrecisionArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.lines.model.dir()?;
-    let pipeline = Pipeline::load(&dir)?;
+    let pipeline = args.precision.load(&dir, TrainDevice::Cpu)?;
     pipeline.require_encoder()?;
     let (mut input, mut out) = args.lines.open(&dir)?;
     loop {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::Task;
+use attentive_config::{Task, TrainDevice};
 use attentive_pipeline::{Filled, Pipeline, TextAnswer, Warning};
 use attentive_text::{Joint, MASK};
 
@@ -12,6 +12,7 @@ use crate::input::{self, InputLines};
 use crate::message;
 use crate::model::ModelArgs;
 use crate::output::OutputWriter;
+use crate::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,10 +43,12 @@ pub(crate) struct Args {
     /// Write one JSON object per text.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    precision: PrecisionArgs,
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::load(args.model.dir()?)?;
+    let pipeline = args.precision.load(&args.model.dir()?, TrainDevice::Cpu)?;
     let mut out = OutputWriter::stdout();
     if let Some(text) = &args.text {
         let filled = pipeline.fill(text, args.top.get());

@@ -1,4 +1,4 @@
-//! `attentive quantize`: stores a translation model in fewer bits.
+//! `attentive quantize`: stores a model in fewer bits.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -29,11 +29,14 @@ Examples:
   attentive quantize runs/multi30k --precision int8 --output small --src test.en --ref test.de --max-drop 0.3 --beam-width 1
   attentive quantize runs/multi30k --precision int8 --output small --src test.en --ref test.de --shortlist train.en train.de
   attentive translate runs/multi30k-int8 < in.en
+  attentive quantize gpt2 --precision int8 --output gpt2-int8
 
 The new directory is used like any other model directory, but cannot be trained further. It holds the weights \
 (`packed.safetensors`), which are memory-mapped instead of read and converted, and, with a test set, the report \
 (`report.json`). The test set is translated with the model's own generation settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
+  The weights are read one matrix after the other, so quantizing takes about the RAM of the new model; with a test set, that of \
+the original model. A test set measures translators only; `attentive evaluate` measures other models before and after.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
 
 Shortlist:
@@ -42,17 +45,18 @@ most frequent ones. This saves most of the time of the output layer, and changes
 them. The first part of the report compares the original model with the quantized model and its shortlist; the second part, \
 the quantized model without and with its shortlist. `attentive translate --no-shortlist` searches among all tokens. The file `shortlist.safetensors` also fits the original model: copy it to that directory to use it in f32.";
 
-/// Store a translation model in fewer bits, and measure the effect.
+/// Store a model in fewer bits, and measure the effect on translations.
 ///
-/// With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times,
+/// Any model of text can be quantized. With `--src` and `--ref`, both models translate a test set. The quantization report shows sizes, times,
 /// BLEU and chrF with 95 % intervals (paired bootstrap resampling), and how many lines change.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// Number type of the new weights.
-    #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&[Precision::Int8, Precision::Bf16]))]
+    /// Number type of the new weights. `f32` changes no number: the weights are stored in the order in which
+    /// they are used, so that a large model starts at once.
+    #[arg(long, value_name = "TYPE", value_parser = precision::one_of(&[Precision::Int8, Precision::Bf16, Precision::F32]))]
     precision: Precision,
     /// Number type in which the new model keeps keys and values of attention [default: that of the original
     /// model, usually f32].
@@ -127,14 +131,10 @@ fn sizes(
     Change { before, after }: Change<u64>,
 ) -> [(&'static str, String, String, String); 2] {
     let smaller = before as f64 / after.max(1) as f64;
+    let smaller = if smaller > 1.0 { format!("{smaller:.1} × smaller") } else { String::new() };
     [
         ("weights", "f32".to_owned(), precision.to_string(), String::new()),
-        (
-            "size",
-            DecimalBytes(before).to_string(),
-            DecimalBytes(after).to_string(),
-            format!("{smaller:.1} × smaller"),
-        ),
+        ("size", DecimalBytes(before).to_string(), DecimalBytes(after).to_string(), smaller),
     ]
 }
 

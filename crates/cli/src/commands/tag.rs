@@ -1,13 +1,14 @@
 //! `attentive tag`: predicts a tag for each token.
 
 use attentive_base::error::{Error, Result};
-use attentive_config::Task;
+use attentive_config::{Task, TrainDevice};
 use attentive_data as data;
-use attentive_pipeline::{Pipeline, TextAnswer, Warning};
+use attentive_pipeline::{TextAnswer, Warning};
 
 use crate::input::InputLines;
 use crate::lines::{LINES_PER_CHUNK, LinesArgs};
 use crate::message;
+use crate::precision::PrecisionArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +29,8 @@ as most imported ones do, gives a word the tag of its first subword.";
 pub(crate) struct Args {
     #[command(flatten)]
     lines: LinesArgs,
+    #[command(flatten)]
+    precision: PrecisionArgs,
     /// Write one JSON object per line with the lists `tokens` and `tags`, as in training data (for vectors
     /// only `tags`), the number of tokens that are `unknown`, and `warnings`.
     #[arg(long)]
@@ -36,7 +39,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.lines.model.dir()?;
-    let pipeline = Pipeline::load(&dir)?;
+    let pipeline = args.precision.load(&dir, TrainDevice::Cpu)?;
     pipeline.require(Task::Tag)?;
     let (mut input, mut out) = args.lines.open(&dir)?;
     let d_input = pipeline.config().model.family.d_input();

@@ -1,13 +1,12 @@
-//! Quantization of a translation model: fewer bits per weight, and a report of the effect on size, speed and
-//! quality.
+//! Quantization of a model: fewer bits per weight, and for a translation model a report of the effect on size,
+//! speed and quality.
 
 mod report;
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use std::{fs, io};
 
 use attentive_kernels::threads::Threads;
 use attentive_metrics::{Bleu, Bootstrap, Chrf, CorpusMetric, Paired, Score, Segments};
@@ -19,9 +18,10 @@ pub use self::report::{Change, Report, ScoreComparison, ShortlistCost};
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::atomic::ContentWriter;
-use attentive_checkpoint::{self as checkpoint, LoadedWeights, Provenance, files};
+use attentive_checkpoint::{self as checkpoint, Description, Provenance, TensorFile, files};
 use attentive_config::{Float, Task};
 use attentive_model::engine::Precision;
+use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::{self, Shortlist, ShortlistLimits};
 use attentive_pipeline::{Pipeline, TranslateOptions};
 
@@ -30,7 +30,8 @@ use crate::check;
 /// Options of [`quantize`].
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizeOptions<'a> {
-    /// The number type of the new weights; not `f32`.
+    /// The number type of the new weights. `f32` changes no number: the weights are only stored as engines read
+    /// them.
     pub precision: Precision,
     /// The number type in which the new model keeps keys and values; by default, that of the original model.
     pub cache_precision: Option<Float>,
@@ -72,11 +73,14 @@ pub struct Quantized {
     pub report: Option<Report>,
 }
 
-/// The new model, and both models' translations of a test set.
-struct Outcome {
-    quantized: Pipeline,
-    /// The options with which both models translated the test set, and their translations.
-    runs: Option<(TranslateOptions, [Run; 2])>,
+/// Both models' translations of a test set.
+struct Measured<'a> {
+    test: Test<'a>,
+    /// The options with which both models translated it.
+    translate: TranslateOptions,
+    original: Run,
+    /// By the new model, with its shortlist if it has one.
+    quantized: Run,
     shortlist: Option<ShortlistCost>,
 }
 
@@ -84,11 +88,15 @@ struct Outcome {
 /// models translate it, and the new directory contains a report. The directory is created with all its files
 /// or not at all.
 ///
+/// The weights are read matrix by matrix, and take the RAM of the new model and of the largest matrix; with a
+/// test set, first that of the original model.
+///
 /// # Errors
-/// An `out` that exists; a model that is damaged, quantized already, or does not translate; a limit that is
-/// NaN, or without a test set; [`Error::Data`] for a test set that is empty or whose files have different
-/// numbers of lines, for text with more sentences than translations or the reverse, and if BLEU falls by more
-/// than `options.max_drop`.
+/// An `out` that exists; a model that is damaged, quantized already, or reads vectors; a test set or a
+/// shortlist for a model that does not translate; a limit that is NaN, or without a test set;
+/// [`Error::Data`] for a test set that is empty or whose files have different numbers of lines, for text with
+/// more sentences than translations or the reverse, for a model that is replaced meanwhile, and if BLEU falls
+/// by more than `options.max_drop`.
 pub fn quantize(
     model: &Path,
     out: &Path,
@@ -96,80 +104,95 @@ pub fn quantize(
     options: &QuantizeOptions<'_>,
 ) -> Result<Quantized> {
     refuse_early(out, test, options)?;
-    let loaded = checkpoint::load(model)?;
-    let LoadedWeights::Dense(weights) = &loaded.weights else {
+    let described = checkpoint::describe(model)?;
+    refuse_model(model, &described, test.is_some(), options)?;
+    let before = Blueprint::new(&described.architecture).n_weights() * size_of::<f32>();
+    // The original model is gone when the new one is made.
+    let first = test.map(|test| translate_original(model, test, options)).transpose()?;
+    let (mut quantized, provenance) = Pipeline::load_with_provenance(model, Some(options.precision))?;
+    if first.as_ref().is_some_and(|(_, _, original)| *original != provenance) {
+        return Err(Error::Data {
+            problem: format!("`{}` was replaced while it was measured", model.display()),
+            hint: Some("quantize a checkpoint of the run, or wait for its end".into()),
+        });
+    }
+    let cache = quantized.config().decode.cache_precision;
+    if let Some(precision) = options.cache_precision {
+        quantized = quantized.with_cache_precision(precision)?;
+    }
+    if options.shortlist.is_some() {
+        quantized = quantized.with_shortlist(None);
+    }
+    let learned = options.shortlist.map(|text| learn_shortlist(&quantized, text, ShortlistLimits::default()));
+    let learned = learned.transpose()?.map(Arc::new);
+    let mut measured = None;
+    if let Some((test, (translate, original, _))) = test.zip(first) {
+        let mut run = run(&quantized, test.src, &translate)?;
+        let mut shortlist = None;
+        if let Some(learned) = &learned {
+            quantized = quantized.with_shortlist(Some(Arc::clone(learned)));
+            let without = std::mem::replace(&mut run, self::run(&quantized, test.src, &translate)?);
+            shortlist = Some(shortlist_cost(&quantized, test, [&without, &run], options)?);
+        }
+        measured = Some(Measured { test, translate, original, quantized: run, shortlist });
+    } else if learned.is_some() {
+        quantized = quantized.with_shortlist(learned);
+    }
+    let packed = checkpoint::encode_packed(quantized.packed_weights()).map_err(Error::io("write", out))?;
+    let bytes = Change::of(before as u64, packed.size());
+    let report = measured.map(|measured| report(&quantized, measured, bytes, cache, &provenance, options));
+    let report = report.transpose()?;
+    write(out, &quantized, provenance, report.as_ref(), &packed)?;
+    Ok(Quantized { precision: options.precision, bytes, report })
+}
+
+/// Refuses models that cannot be quantized, and parts of the request that have no effect on them.
+fn refuse_model(
+    model: &Path,
+    described: &Description,
+    has_test: bool,
+    options: &QuantizeOptions<'_>,
+) -> Result<()> {
+    if checkpoint::is_quantized(model) {
         return Err(Error::usage(
             format!("`{}` is quantized already", model.display()),
             "quantize the model that it was made from",
         ));
-    };
-    let sizes = weights.iter().map(|weight| size_of_val(&*weight.values));
-    let before = sizes.sum::<usize>() as u64;
-    let provenance = loaded.provenance.clone();
-    let original = Pipeline::from_loaded(loaded, None)?;
-    let task = original.config().model.family.task();
-    if task != Task::Translate {
+    }
+    if described.config.model.family.d_input().is_some() {
         return Err(Error::usage(
-            format!("only translation models can be quantized: this one {}", task.verb()),
-            "use it as it is; a language model can also be rounded each time it is loaded",
+            "a model that reads vectors cannot be quantized",
+            "use it as it is: only models of text can be quantized",
         ));
     }
-    let cache = original.config().decode.cache_precision;
-    let outcome = match test {
-        Some(test) => quantize_and_measure(original, test, options)?,
-        None => quantize_only(original, options)?,
-    };
-    let mut packed = Vec::new();
-    checkpoint::write_packed(outcome.quantized.engine(), &mut packed).map_err(Error::io("write", out))?;
-    let bytes = Change::of(before, packed.len() as u64);
-    let report = test.map(|test| report(&outcome, test, bytes, cache, &provenance, options)).transpose()?;
-    write(out, &outcome.quantized, provenance, report.as_ref(), &packed)?;
-    Ok(Quantized { precision: options.precision, bytes, report })
-}
-
-/// Quantizes the model, with the requested shortlist.
-fn quantize_only(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Outcome> {
-    let mut quantized = round(original, options)?;
-    if let Some(text) = options.shortlist {
-        let shortlist = learn_shortlist(&quantized, text, ShortlistLimits::default())?;
-        quantized = quantized.with_shortlist(Some(Arc::new(shortlist)));
+    let task = described.architecture.task();
+    let of_translators = [
+        (has_test, "a test set measures translations only", "`evaluate` measures both models on its own"),
+        (options.shortlist.is_some(), "only a model that translates has a shortlist", "leave it out"),
+    ];
+    for (is_given, problem, hint) in of_translators {
+        if is_given && task != Task::Translate {
+            return Err(Error::usage(format!("{problem}: this model {}", task.verb()), hint));
+        }
     }
-    Ok(Outcome { quantized, runs: None, shortlist: None })
+    Ok(())
 }
 
-/// The model with the new number types.
-fn round(original: Pipeline, options: &QuantizeOptions<'_>) -> Result<Pipeline> {
-    let quantized = original.into_precision(options.precision)?;
-    match options.cache_precision {
-        Some(precision) => quantized.with_cache_precision(precision),
-        None => Ok(quantized),
-    }
-}
-
-/// Like [`quantize_only`], and translates a test set with both models.
-fn quantize_and_measure(
-    mut original: Pipeline,
-    Test { src, references }: Test<'_>,
+/// The translations of a test set by the model in the directory `model` as it is, the options of the search,
+/// and the origin of the model.
+fn translate_original(
+    model: &Path,
+    test: Test<'_>,
     options: &QuantizeOptions<'_>,
-) -> Result<Outcome> {
+) -> Result<(TranslateOptions, Run, Provenance)> {
+    let (mut original, provenance) = Pipeline::load_with_provenance(model, None)?;
     if options.shortlist.is_some() {
         // A new shortlist replaces it.
         original = original.with_shortlist(None);
     }
     let own = || TranslateOptions::from(&original.config().decode);
     let translate = options.search.unwrap_or_else(own);
-    let first = run(&original, src, &translate)?;
-    let mut quantized = round(original, options)?;
-    let mut second = run(&quantized, src, &translate)?;
-    let mut shortlist = None;
-    if let Some(text) = options.shortlist {
-        let learned = learn_shortlist(&quantized, text, ShortlistLimits::default())?;
-        quantized = quantized.with_shortlist(Some(Arc::new(learned)));
-        let without = std::mem::replace(&mut second, run(&quantized, src, &translate)?);
-        let runs = [&without, &second];
-        shortlist = Some(shortlist_cost(&quantized, src, runs, references, options)?);
-    }
-    Ok(Outcome { quantized, runs: Some((translate, [first, second])), shortlist })
+    Ok((translate, run(&original, test.src, &translate)?, provenance))
 }
 
 /// The report of both models' results on the test set. `bytes` is the size of the weights, and `cache` the
@@ -178,35 +201,35 @@ fn quantize_and_measure(
 /// # Errors
 /// [`Error::Data`] if BLEU falls by more than `options.max_drop`.
 fn report(
-    outcome: &Outcome,
-    Test { src, references }: Test<'_>,
+    quantized: &Pipeline,
+    measured: Measured<'_>,
     bytes: Change<u64>,
     cache: Float,
     provenance: &Provenance,
     options: &QuantizeOptions<'_>,
 ) -> Result<Report> {
-    let runs = outcome.runs.as_ref();
-    let (translate, [first, second]) = runs.expect("both have translated it");
-    let bleu = compare(Bleu::default(), first, second, references, options);
+    let Measured { test: Test { src, references }, translate, original, quantized: run, shortlist } =
+        measured;
+    let bleu = compare(Bleu::default(), &original, &run, references, options);
     refuse_drop(&bleu, options)?;
     Ok(Report {
         program: Provenance::this_program(),
         precision: options.precision,
-        cache_precision: Change::of(cache, outcome.quantized.config().decode.cache_precision),
+        cache_precision: Change::of(cache, quantized.config().decode.cache_precision),
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
-        instructions: outcome.quantized.engine().instructions(),
+        instructions: quantized.engine().instructions(),
         threads: Threads::current().count(),
         search: translate.search,
         batch_size: translate.batch_size,
         resamples: options.bootstrap.resamples,
         seed: options.bootstrap.seed,
         lines: src.len(),
-        changed_lines: count_changed(first, second),
+        changed_lines: count_changed(&original, &run),
         bytes,
-        seconds: Change::of(first.seconds, second.seconds),
+        seconds: Change::of(original.seconds, run.seconds),
         bleu,
-        chrf: compare(Chrf::default(), first, second, references, options),
-        shortlist: outcome.shortlist.clone(),
+        chrf: compare(Chrf::default(), &original, &run, references, options),
+        shortlist,
     })
 }
 
@@ -236,9 +259,8 @@ pub fn learn_shortlist(
 /// The effect of the shortlist of `pipeline`, from the runs without and with it.
 fn shortlist_cost(
     pipeline: &Pipeline,
-    src: &[String],
+    Test { src, references }: Test<'_>,
     [without, with]: [&Run; 2],
-    references: &[Vec<String>],
     options: &QuantizeOptions<'_>,
 ) -> Result<ShortlistCost> {
     let shortlist = pipeline.engine().shortlist().expect("a shortlist");
@@ -300,9 +322,6 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
             hint: Some("give a translation for each sentence".into()),
         });
     }
-    if options.precision == Precision::F32 {
-        return Err(Error::usage("`f32` is the precision of trained models", "quantize to `int8` or `bf16`"));
-    }
     Ok(())
 }
 
@@ -347,24 +366,20 @@ fn write(
     quantized: &Pipeline,
     provenance: Provenance,
     report: Option<&Report>,
-    packed: &[u8],
+    packed: &TensorFile<'_>,
 ) -> Result<()> {
-    let sha256 = checkpoint::weights::sha256_of(packed);
-    let provenance = Provenance {
-        scores: Vec::new(),
-        sha256: BTreeMap::from([(files::PACKED.to_owned(), sha256)]),
-        ..provenance
-    };
     let report = report.map(checkpoint::to_json).transpose()?;
-    let mut shortlist = None;
-    if let Some(list) = quantized.engine().shortlist() {
-        let file = shortlist.insert(Vec::new());
-        checkpoint::write_shortlist(list, file).map_err(Error::io("write", out))?;
-    }
-    let written = |content: &[u8], path: &Path| fs::write(path, content);
-    let write_packed = |path: &Path| written(packed, path);
-    let write_report = |path: &Path| written(report.as_deref().unwrap_or_default(), path);
-    let write_shortlist = |path: &Path| written(shortlist.as_deref().unwrap_or_default(), path);
+    let shortlist = if quantized.decodes() { quantized.engine().shortlist() } else { None };
+    let sha256 = OnceLock::new();
+    let write_packed = |path: &Path| {
+        let written = checkpoint::weights::write_hashed(path, |out| packed.write(out))?;
+        sha256.set(written).map_err(|_| io::Error::other("written twice"))
+    };
+    let write_report = |path: &Path| fs::write(path, report.as_deref().unwrap_or_default());
+    let write_shortlist = |path: &Path| match shortlist {
+        Some(list) => checkpoint::write_shortlist(list, &mut fs::File::create(path)?),
+        None => Ok(()),
+    };
     let mut others: Vec<(&str, &ContentWriter<'_>)> = vec![(files::PACKED, &write_packed)];
     if report.is_some() {
         others.push((files::REPORT, &write_report));
@@ -372,6 +387,11 @@ fn write(
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
     }
+    let provenance = || Provenance {
+        scores: Vec::new(),
+        sha256: sha256.get().map(|sha256| (files::PACKED.to_owned(), sha256.clone())).into_iter().collect(),
+        ..provenance.clone()
+    };
     let (config, tokenizers) = (quantized.config(), quantized.tokenizers());
-    checkpoint::write_model(out, config, tokenizers, &others, &|| provenance.clone())
+    checkpoint::write_model(out, config, tokenizers, &others, &provenance)
 }

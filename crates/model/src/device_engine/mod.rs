@@ -135,6 +135,18 @@ impl DeviceEngine {
         hardware.map_or_else(|| "the CPU".into(), |hardware| hardware.name)
     }
 
+    /// See [`Engine::encoder_outputs`](crate::engine::Engine::encoder_outputs).
+    pub fn encoder_outputs(&self, src: &Padded) -> Option<Vec<Vec<f32>>> {
+        let encoder = self.model.layers.body.encoder()?;
+        let (values, width) = on(self.device, || {
+            let memory = self.model.encode_with(encoder, &src.clone().into(), &Pass::inference());
+            let [_, d] = memory.sequence.x.shape();
+            (memory.sequence.x.into_vec(), d * src.width())
+        });
+        let rows = values.chunks_exact(width.max(1)).zip(src.lens());
+        Some(rows.map(|(row, &len)| row[..width / src.width() * len].to_vec()).collect())
+    }
+
     /// Copies of all weights.
     pub fn parameters(&self) -> Vec<model::Parameter> {
         on(self.device, || self.model.copied())

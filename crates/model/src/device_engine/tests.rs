@@ -9,7 +9,7 @@ use attentive_tape::Float;
 
 use super::DeviceEngine;
 use super::piece::{Piece, PieceLimits};
-use crate::engine::{Dense, Engine, Precision};
+use crate::engine::{self, Dense, Engine, Precision};
 use crate::model::tests::{SRC, TGT, model, padded};
 use crate::model::{Model, Parameter};
 
@@ -146,7 +146,7 @@ fn only_weights_are_rounded_to_bf16() {
         let model = model(&config);
         let weights = Dense::new(Precision::Bf16, model.copied());
         let rounded = Engine::new(model.architecture(), &mut { weights });
-        let rounded = rounded.parameters(model.architecture());
+        let rounded = engine::parameters(rounded.weights(), model.architecture());
         for device in [&Cpu as &'static dyn Device, &PLAIN] {
             let engine = with_numbers(device, &model, Float::Bf16);
             assert_eq!(by_name(engine.parameters()), by_name(rounded.clone()), "{config:?} on {device:?}");

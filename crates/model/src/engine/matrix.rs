@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use attentive_kernels::mapped::Mapped;
-use attentive_kernels::packed::{PackedBf16, PackedError, PackedInt8, PackedWeight, PackedWeightBuf};
+use attentive_kernels::packed::{
+    PackedBf16, PackedError, PackedF32, PackedInt8, PackedWeight, PackedWeightBuf,
+};
 
 use super::Precision;
 use super::input_probe::InputProbe;
@@ -31,6 +33,8 @@ impl From<MatrixValues> for Matrix {
 /// The byte ranges of a packed matrix in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PackedRanges {
+    /// See [`PackedF32`].
+    F32(Range<usize>),
     /// See [`PackedBf16`].
     Bf16(Range<usize>),
     /// See [`PackedInt8`].
@@ -118,6 +122,7 @@ fn view<'a>(
 ) -> Result<PackedWeight<'a>, PackedError> {
     let bytes = |range: &Range<usize>| &file[range.clone()];
     Ok(match ranges {
+        PackedRanges::F32(values) => PackedWeight::F32(PackedF32::from_bytes(n, k, bytes(values))?),
         PackedRanges::Bf16(values) => PackedWeight::Bf16(PackedBf16::from_bytes(n, k, bytes(values))?),
         PackedRanges::Int8 { values, scales, sums } => {
             let (values, scales, sums) = (bytes(values), bytes(scales), bytes(sums));

@@ -12,6 +12,7 @@ mod cache;
 mod columns;
 mod decode;
 mod encode;
+mod encoder;
 mod input_probe;
 mod linear;
 mod matrix;
@@ -26,12 +27,12 @@ mod tests;
 mod weights;
 
 pub use attentive_kernels::packed::Precision;
+pub use encoder::EncoderEngine;
 pub use input_probe::InputProbe;
 pub use matrix::{Matrix, PackedRanges};
 pub use ram::{Ram, RamState};
-pub use weights::{Dense, Weight, Weights};
+pub use weights::{Dense, Weight, Weights, parameters};
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use attentive_architecture::Architecture;
@@ -48,8 +49,7 @@ use self::projection::Projection;
 use self::rows::{Rows, Span};
 use self::source::sources;
 use self::weights::Recorder;
-use crate::model::Parameter;
-use crate::nn::{Blueprint, Decoder, Head, RecurrentLayer, Stack, Stacks};
+use crate::nn::{Decoder, Head, RecurrentLayer, Stack, Stacks};
 use crate::profile::{self, ProfileSection};
 use crate::shortlist::Shortlist;
 
@@ -140,22 +140,11 @@ impl Engine {
         &self.weights
     }
 
-    /// All weights as `f32`; those of an engine in `f32` equal the ones that it was built from.
-    pub fn parameters(&self, architecture: &Architecture) -> Vec<Parameter> {
-        let weights: HashMap<&str, &Weight> =
-            (self.weights.iter()).map(|(name, weight)| (name.as_str(), weight)).collect();
-        let parameters = Blueprint::new(architecture).into_parameters().into_iter();
-        let values = |name: &str| match weights[name] {
-            Weight::Matrix(matrix) => matrix.unpacked(),
-            Weight::Vector(values) => values.to_vec(),
-        };
-        parameters
-            .map(|parameter| Parameter {
-                values: values(&parameter.name),
-                shape: parameter.shape,
-                name: parameter.name,
-            })
-            .collect()
+    /// The encoder's output at every position of each sequence of `src`, `[len, d]`; `None` without an
+    /// encoder.
+    pub fn encoder_outputs(&self, src: &Padded) -> Option<Vec<Vec<f32>>> {
+        let encoder = self.layers.body.encoder()?;
+        Some(encoder::outputs(encoder, self.layers.src_table(), src, self.precision))
     }
 
     /// Reads `lens[i]` of `tokens` for each row i, and returns the last layer at the last token of each.

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use attentive_architecture::Architecture;
+
 use super::Precision;
 use super::input_probe::InputProbe;
 use super::matrix::Matrix;
 use super::packed::Packed;
 use crate::model::Parameter;
-use crate::nn::{ParameterDeclaration, WeightSource};
+use crate::nn::{Blueprint, ParameterDeclaration, WeightSource};
 
 /// The weights of a model, by the names of its [`Blueprint`](crate::nn::Blueprint). Each is asked for once.
 pub trait Weights {
@@ -26,6 +28,22 @@ pub enum Weight {
     Matrix(Arc<Matrix>),
     /// Anything else, row after row.
     Vector(Arc<Vec<f32>>),
+}
+
+/// These weights as `f32`, in the order of `architecture`; those of an engine in `f32` equal the ones that it
+/// was built from.
+pub fn parameters(weights: &[(String, Weight)], architecture: &Architecture) -> Vec<Parameter> {
+    let weights: HashMap<&str, &Weight> =
+        weights.iter().map(|(name, weight)| (name.as_str(), weight)).collect();
+    let declared = Blueprint::new(architecture).into_parameters().into_iter();
+    let with_values = |ParameterDeclaration { name, shape, .. }| {
+        let values = match weights[&*name] {
+            Weight::Matrix(matrix) => matrix.unpacked(),
+            Weight::Vector(values) => values.to_vec(),
+        };
+        Parameter { name, shape, values }
+    };
+    declared.map(with_values).collect()
 }
 
 /// Keeps all weights that are asked for, by name.

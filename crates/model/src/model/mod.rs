@@ -318,7 +318,7 @@ fn pool(pooling: Pooling, EncoderOutput { sequence, finals }: &EncoderOutput) ->
 }
 
 /// Divides a vector by its length.
-fn normalize(vector: &mut [f32]) {
+pub(crate) fn normalize(vector: &mut [f32]) {
     let squares = vector.iter().map(|&x| f64::from(x) * f64::from(x));
     let length = squares.sum::<f64>().sqrt().max(SHORTEST);
     for x in vector {

@@ -13,11 +13,9 @@ use attentive_data::{Example, is_control};
 use attentive_decode::NextToken;
 use attentive_kernels::Lengths;
 use attentive_kernels::threads::Threads;
-use attentive_model::nn::Pass;
 use serde::Serialize;
 
 use super::batches::batches;
-use super::classify::ranked_labels;
 use super::tokenized_line::TokenizedLine;
 use super::{Pipeline, Warning};
 
@@ -223,17 +221,12 @@ impl Pipeline {
     /// The most likely tag at every position of each row.
     fn best_tags(&self, batch: &Batch) -> Result<Vec<Vec<String>>> {
         let tokenizer = self.tokenizers.tgt();
-        let logits = self.model().forward(batch, &Pass::inference());
+        let best = self.ranked_labels(batch, 1)?;
+        let name = |ranked: &Vec<NextToken>| tokenizer.token(ranked[0].token).unwrap_or_default();
+        let mut tags = best.iter().map(name);
         let none = Lengths::default();
         let lengths = batch.src().map_or(&none, Src::lengths);
-        let places = ranked_labels(logits, 1, tokenizer.special()).zip(lengths.mask());
-        let name = |best: Result<Vec<NextToken>>| -> Result<String> {
-            let tag = best?.first().and_then(|best| tokenizer.token(best.token));
-            Ok(tag.unwrap_or_default())
-        };
-        let real = places.filter(|(_, is_pad)| !is_pad);
-        let mut tags = real.map(|(best, _)| name(best));
         let rows = lengths.lens().iter();
-        rows.map(|&len| tags.by_ref().take(len).collect()).collect()
+        Ok(rows.map(|&len| tags.by_ref().take(len).collect()).collect())
     }
 }

@@ -104,10 +104,9 @@ fn token_ids_do_not_affect_results() {
 
 /// A model with these changes, and its tokenizers as loaded from disk.
 fn loaded(changes: &str) -> Result<Pipeline> {
-    let Pipeline { config, tokenizers, model, .. } = with(changes);
-    let tokenizers = tokenizers.for_model(&config.model)?;
-    let model = Arc::into_inner(model).and_then(OnceLock::into_inner);
-    Ok(Pipeline::from_parts(config, tokenizers, model.expect("a model")))
+    let pipeline = with(changes);
+    let tokenizers = pipeline.tokenizers.clone().for_model(&pipeline.config.model)?;
+    Ok(Pipeline::from_parts(pipeline.config.clone(), tokenizers, pipeline.model().clone()))
 }
 
 #[test]
@@ -190,5 +189,6 @@ fn pipelines_in_other_languages_share_the_weights() {
     let pipeline = of(attentive_config::Family::Transformer);
     let other = pipeline.in_languages(&attentive_text::Languages::default()).unwrap();
     assert_eq!(pipeline.translate(&LINES).unwrap(), other.translate(&LINES).unwrap());
-    assert!(Arc::ptr_eq(&pipeline.engine, &other.engine) && Arc::ptr_eq(&pipeline.model, &other.model));
+    let [forms, others] = [&pipeline.forms, &other.forms];
+    assert!(Arc::ptr_eq(&forms.engine, &others.engine) && Arc::ptr_eq(&forms.model, &others.model));
 }

@@ -2,6 +2,7 @@
 //! every variant.
 
 mod cache;
+mod encoder;
 mod shortlist;
 
 use std::ops::Range;
