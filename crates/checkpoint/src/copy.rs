@@ -1,20 +1,23 @@
 //! Copies of models.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use attentive_base::error::{Error, Result};
+use attentive_config::Config;
 
 use super::atomic::ContentWriter;
-use super::{LoadedModel, LoadedWeights, Provenance, files, load, weights, write_model, write_shortlist};
+use super::{
+    Description, Provenance, SafetensorsFile, describe, files, packed_file, versioned_weights, write_model,
+};
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new
 /// model directory `out`: without the checkpoints and the log of a run. The directory appears with all its
 /// files or not at all.
 ///
 /// # Errors
-/// The errors of [`load`]; [`Error::Usage`] if `out` exists; [`Error::Io`] if it cannot be written.
+/// The errors of [`describe`]; a damaged file of weights; [`Error::Usage`] if `out` exists; [`Error::Io`] if it cannot be written.
 pub fn copy(model: &Path, out: &Path) -> Result<()> {
     if out.exists() {
         return Err(Error::usage(
@@ -22,34 +25,35 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
             "choose another directory for the copy",
         ));
     }
-    let LoadedModel { config, tokenizers, weights, shortlist, provenance, .. } = load(model)?;
-    let write_weights = |path: &Path| match &weights {
-        LoadedWeights::Dense(weights) => weights::write(path, weights),
-        LoadedWeights::Packed(_) => fs::copy(model.join(files::PACKED), path).map(drop),
-    };
-    let (name, sha256) = match &weights {
-        LoadedWeights::Dense(weights) => {
-            (files::WEIGHTS, Some(weights::sha256(weights).map_err(Error::io("read", model))?))
-        }
-        LoadedWeights::Packed(_) => {
-            let sha256 = provenance.sha256_of(files::PACKED);
-            (files::PACKED, sha256.map(str::to_owned))
+    let Description { config, tokenizers, provenance, .. } = describe(model)?;
+    let (name, source, sha256) = match packed_file(model) {
+        Some(path) => (files::PACKED, path, provenance.sha256_of(files::PACKED).map(str::to_owned)),
+        None => {
+            let (path, sha256) = versioned_weights::read(model, |file| {
+                let path = file.path().to_path_buf();
+                Ok((path, file.digest()?))
+            })?
+            .1;
+            (files::WEIGHTS, path, Some(sha256))
         }
     };
-    let write_shortlist = |path: &Path| match &shortlist {
-        Some(shortlist) => write_shortlist(shortlist, &mut fs::File::create(path)?),
-        None => Ok(()),
+    let write_weights = |path: &Path| {
+        fs::copy(&source, path)?;
+        let copied = SafetensorsFile::open(path, sha256.as_deref()).and_then(SafetensorsFile::digest);
+        copied.map(drop).map_err(io::Error::other)
     };
+    let shortlist = Config::home(model).join(files::SHORTLIST);
+    let copy_shortlist = |path: &Path| fs::copy(&shortlist, path).map(drop);
     let report = model.join(files::REPORT);
     let copy_report = |path: &Path| fs::copy(&report, path).map(drop);
     let mut others: Vec<(&str, &ContentWriter<'_>)> = vec![(name, &write_weights)];
-    if shortlist.is_some() {
-        others.push((files::SHORTLIST, &write_shortlist));
+    if shortlist.exists() {
+        others.push((files::SHORTLIST, &copy_shortlist));
     }
     if report.exists() {
         others.push((files::REPORT, &copy_report));
     }
-    let sha256: BTreeMap<String, String> = sha256.map(|sum| (name.to_owned(), sum)).into_iter().collect();
+    let sha256: BTreeMap<String, String> = sha256.iter().map(|sum| (name.to_owned(), sum.clone())).collect();
     let provenance = || Provenance { sha256: sha256.clone(), ..provenance.clone() };
     write_model(out, &config, &tokenizers, &others, &provenance)
 }
@@ -59,7 +63,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::MappedWeights;
+    use crate::{LoadedWeights, MappedWeights, load};
 
     #[test]
     fn a_copy_is_the_same_model() {

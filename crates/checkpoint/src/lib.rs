@@ -30,6 +30,7 @@ mod recovery;
 mod run;
 mod safetensors_file;
 mod shortlist;
+mod stored_numbers;
 pub mod sums;
 mod unread_weights;
 mod versioned_weights;
@@ -56,6 +57,7 @@ pub use recovery::ResumePoint;
 pub use run::{MatmulBackend, Run, Snapshot, TrainingState};
 pub use safetensors_file::SafetensorsFile;
 pub use shortlist::write as write_shortlist;
+pub use stored_numbers::StoredNumbers;
 pub use unread_weights::{DenseFile, UnreadWeights};
 pub use versioned_weights::finish_replacing;
 
@@ -194,8 +196,10 @@ pub struct Description {
     pub tokenizers: Tokenizers,
     /// The model without its weights.
     pub architecture: Architecture,
-    /// The number type of the weights.
+    /// The number type in which the weights compute unless another one is chosen.
     pub precision: Precision,
+    /// True if the weights are stored as engines read them.
+    pub is_quantized: bool,
     /// The origin of the model.
     pub provenance: Provenance,
 }
@@ -219,7 +223,8 @@ pub fn describe(dir: &Path) -> Result<Description> {
             (provenance, Precision::F32)
         }
     };
-    Ok(Description { config, tokenizers, architecture, precision, provenance })
+    let is_quantized = is_quantized(dir);
+    Ok(Description { config, tokenizers, architecture, precision, is_quantized, provenance })
 }
 
 /// Loads the configuration and tokenizers, and compares them with the checksums in the provenance, if it has

@@ -7,9 +7,9 @@ use std::path::Path;
 use attentive_base::error::{Error, Result};
 use attentive_kernels::mapped::Mapped;
 
-use super::{architecture, load_recipe, packed_file, shapes, versioned_weights};
+use super::{StoredNumbers, architecture, load_recipe, packed_file, shapes, versioned_weights};
 
-/// The weights of a model directory in `f32`, memory-mapped: they are read when they are first used, and take
+/// The weights of a model directory as training or import wrote them, memory-mapped: they are read when they are first used, and take
 /// no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
 #[derive(Debug)]
 pub struct MappedWeights {
@@ -22,6 +22,7 @@ pub struct MappedWeights {
 pub(super) struct MappedTensor {
     pub(super) name: String,
     pub(super) shape: Vec<usize>,
+    pub(super) numbers: StoredNumbers,
     /// The byte range of its values in the file.
     pub(super) bytes: Range<usize>,
 }
@@ -67,25 +68,13 @@ impl MappedWeights {
         (name, shape)
     }
 
-    /// Returns the values of the parameter at `index`. They are copied only if they lie at an unaligned
-    /// offset in the file, or on a computer whose numbers begin with the highest byte.
+    /// Returns the values of the parameter at `index`. They are copied only if they are not stored in `f32`, if
+    /// they lie at an unaligned offset in the file, or on a computer whose numbers begin with the highest byte.
     ///
     /// # Panics
     /// If there are not as many parameters.
     pub fn values(&self, index: usize) -> Cow<'_, [f32]> {
-        numbers(&self.file[self.tensors[index].bytes.clone()])
-    }
-}
-
-/// Numbers in `f32`, of which the first byte is the lowest. They are copied only if they lie at an unaligned
-/// offset, or on a computer whose numbers begin with the highest byte.
-pub(super) fn numbers(bytes: &[u8]) -> Cow<'_, [f32]> {
-    match bytemuck::try_cast_slice(bytes) {
-        Ok(values) if cfg!(target_endian = "little") => Cow::Borrowed(values),
-        _ => {
-            let (numbers, _) = bytes.as_chunks();
-            let numbers = numbers.iter();
-            Cow::Owned(numbers.map(|&bytes| f32::from_le_bytes(bytes)).collect())
-        }
+        let MappedTensor { numbers, bytes, .. } = &self.tensors[index];
+        numbers.widened(&self.file[bytes.clone()])
     }
 }

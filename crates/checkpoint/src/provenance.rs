@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::StoredNumbers;
+
 /// `provenance.json`: records what a model was trained on and how well it scored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
@@ -27,6 +29,9 @@ pub struct Provenance {
     /// The validation scores of these weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<RecordedScore>,
+    /// The number type in which the imported model was stored, also the one from which training started.
+    #[serde(default, skip_serializing_if = "is_single")]
+    pub numbers: StoredNumbers,
     /// SHA-256 (hexadecimal) of the files described by this provenance, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sha256: BTreeMap<String, String>,
@@ -74,6 +79,12 @@ pub struct RecordedScore {
     /// The metric's signature, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+}
+
+// The signature is the one that serde requires.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_single(numbers: &StoredNumbers) -> bool {
+    *numbers == StoredNumbers::F32
 }
 
 impl Provenance {

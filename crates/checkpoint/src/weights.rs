@@ -8,8 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use attentive_model::model::Parameter;
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use safetensors::tensor::{Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
+
+use super::StoredNumbers;
 
 const WRITE_BYTES: usize = 1 << 20;
 
@@ -58,20 +60,24 @@ pub fn sha256_of(bytes: &[u8]) -> String {
     hexadecimal(Sha256::digest(bytes))
 }
 
-/// Writes a safetensors file with `metadata` and the parameters `shapes` (name and shape), one after the
-/// other, with the values that `values` returns. Returns its SHA-256 (hexadecimal).
+/// Writes a safetensors file with `metadata` and the parameters `shapes` (name, shape and number type), one
+/// after the other, with the values that `values` returns, rounded if they do not fit. Returns its SHA-256
+/// (hexadecimal).
 pub fn write_each<'a>(
     path: &Path,
     metadata: Option<HashMap<String, String>>,
-    shapes: &[(String, Vec<usize>)],
+    shapes: &[(String, Vec<usize>, StoredNumbers)],
     mut values: impl FnMut(&str, &[usize]) -> io::Result<Cow<'a, [f32]>>,
 ) -> io::Result<String> {
-    let mut shapes: Vec<&(String, Vec<usize>)> = shapes.iter().collect();
-    shapes.sort();
+    let mut shapes: Vec<&(String, Vec<usize>, StoredNumbers)> = shapes.iter().collect();
+    shapes.sort_by_key(|(name, ..)| name);
     write_hashed(path, |out| {
-        let named = shapes.iter().map(|(name, shape)| (name.as_str(), shape.as_slice()));
+        let named = shapes.iter().map(|(name, shape, numbers)| (name.as_str(), shape.as_slice(), *numbers));
         write_header(metadata, named, out)?;
-        shapes.iter().try_for_each(|(name, shape)| write_values(&values(name, shape)?, out))
+        shapes.iter().try_for_each(|(name, shape, numbers)| {
+            let values = values(name, shape)?;
+            out.write_all(&numbers.narrowed(&values))
+        })
     })
 }
 
@@ -118,23 +124,24 @@ fn encode<'a>(
 ) -> io::Result<()> {
     let mut tensors: Vec<NamedTensor<'a>> = tensors.into_iter().map(Into::into).collect();
     tensors.sort_by(|a, b| a.name.cmp(b.name));
-    let shapes = tensors.iter().map(|tensor| (tensor.name, tensor.shape));
+    let numbers = StoredNumbers::F32;
+    let shapes = tensors.iter().map(|tensor| (tensor.name, tensor.shape, numbers));
     write_header(None, shapes, out)?;
-    tensors.iter().try_for_each(|tensor| write_values(&tensor.values, out))
+    tensors.iter().try_for_each(|tensor| out.write_all(&numbers.narrowed(&tensor.values)))
 }
 
-/// Writes the header for parameters of these names and shapes, which follow in this order.
+/// Writes the header for parameters of these names, shapes and number types, which follow in this order.
 fn write_header<'a>(
     metadata: Option<HashMap<String, String>>,
-    shapes: impl Iterator<Item = (&'a str, &'a [usize])>,
+    shapes: impl Iterator<Item = (&'a str, &'a [usize], StoredNumbers)>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     const ALIGNMENT: usize = 8;
     let mut end = 0;
-    let infos = shapes.map(|(name, shape)| {
+    let infos = shapes.map(|(name, shape, numbers)| {
         let start = end;
-        end += size_of::<f32>() * shape.iter().product::<usize>();
-        let info = TensorInfo { dtype: Dtype::F32, shape: shape.to_vec(), data_offsets: (start, end) };
+        end += numbers.bytes() * shape.iter().product::<usize>();
+        let info = TensorInfo { dtype: numbers.dtype(), shape: shape.to_vec(), data_offsets: (start, end) };
         (name.to_owned(), info)
     });
     let metadata = Metadata::new(metadata, infos.collect()).map_err(io::Error::other)?;
@@ -142,13 +149,6 @@ fn write_header<'a>(
     header.resize(header.len().next_multiple_of(ALIGNMENT), b' ');
     out.write_all(&(header.len() as u64).to_le_bytes())?;
     out.write_all(&header)
-}
-
-fn write_values(values: &[f32], out: &mut dyn Write) -> io::Result<()> {
-    if cfg!(target_endian = "little") {
-        return out.write_all(bytemuck::cast_slice(values));
-    }
-    values.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
             parameters.iter().map(|parameter| bytemuck::cast_slice(&parameter.values).to_vec()).collect();
         let views = parameters.iter().zip(&data).map(|(parameter, data)| {
             let shape = parameter.shape.clone();
-            let view = safetensors::tensor::TensorView::new(Dtype::F32, shape, data);
+            let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape, data);
             (parameter.name.clone(), view.expect("the sizes agree"))
         });
         let expected = safetensors::serialize(views, None).expect("serialize");
@@ -177,7 +177,8 @@ mod tests {
         assert_eq!(sha256(&parameters).expect("hash"), sha256_of(&expected));
         let folder = tempfile::tempdir().expect("tempdir");
         let path = folder.path().join("weights");
-        let shapes = parameters.each_ref().map(|one| (one.name.clone(), one.shape.clone()));
+        let shapes =
+            parameters.each_ref().map(|one| (one.name.clone(), one.shape.clone(), StoredNumbers::F32));
         let values = |name: &str, _: &[usize]| {
             let one = parameters.iter().find(|one| one.name == name).expect("known");
             Ok(Cow::Borrowed(&one.values[..]))

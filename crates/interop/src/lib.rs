@@ -23,6 +23,7 @@ mod vocabulary;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 pub use self::export::{ExportFormat, ExportOptions, Exported, check_for_firefox, export};
@@ -32,7 +33,7 @@ use self::recipe::Recipe;
 pub use self::vocabulary::tokenizers;
 use attentive_architecture::Architecture;
 use attentive_base::error::Result;
-use attentive_checkpoint::{self as checkpoint, Imported, Provenance, files, weights};
+use attentive_checkpoint::{self as checkpoint, Imported, Provenance, StoredNumbers, files, weights};
 use attentive_config::Config;
 use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::Shortlist;
@@ -138,11 +139,18 @@ impl ForeignModel {
     /// [`Error::Io`](attentive_base::error::Error::Io) if it cannot be written.
     pub fn write(self, out: &Path) -> Result<()> {
         listing::refuse_existing(out)?;
-        let shapes: Vec<(String, Vec<usize>)> = checkpoint::shapes(&self.architecture);
+        let numbers = self.recipe.tensors.numbers();
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {
-            let hash =
-                weights::write_each(path, None, &shapes, |name, shape| self.recipe.values(name, shape))?;
+            let values = |name: &str, shape: &[usize]| self.recipe.values(name, shape);
+            let typed = |(name, shape): (String, Vec<usize>)| {
+                // What is computed, such as a sum, may need more bits than what was stored.
+                let is_kept = numbers == StoredNumbers::F32 || numbers.holds(&values(&name, &shape)?);
+                Ok((name, shape, if is_kept { numbers } else { StoredNumbers::F32 }))
+            };
+            let shapes = checkpoint::shapes(&self.architecture).into_iter();
+            let shapes = shapes.map(typed).collect::<io::Result<Vec<_>>>()?;
+            let hash = weights::write_each(path, None, &shapes, values)?;
             sha256.replace(hash);
             Ok(())
         };
@@ -153,6 +161,7 @@ impl ForeignModel {
                 path: self.recipe.path.display().to_string(),
                 kind: self.kind.clone(),
             }),
+            numbers,
             sha256: BTreeMap::from([(files::WEIGHTS.to_owned(), sha256.take())]),
             ..Provenance::default()
         };

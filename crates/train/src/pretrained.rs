@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, Description, LoadedWeights, ParentModel, files};
+use attentive_checkpoint::{
+    self as checkpoint, Description, LoadedWeights, ParentModel, StoredNumbers, files,
+};
 use attentive_config::Config;
-use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use attentive_model::nn::Initializer;
 use attentive_text::{self as text, Tokenizers};
@@ -18,6 +19,7 @@ pub(super) struct PretrainedModel {
     dir: PathBuf,
     tokenizers: Tokenizers,
     sha256: Option<String>,
+    numbers: StoredNumbers,
     /// True if the head is initialized randomly, for labels that the model does not know.
     new_head: bool,
 }
@@ -29,16 +31,16 @@ impl PretrainedModel {
     /// A directory without a model, or with a damaged one; [`Error::Config`] for a quantized model, and for a
     /// model that contradicts `config`.
     pub(super) fn open(dir: &Path, config: &Config) -> Result<Self> {
-        let Description { config: theirs, tokenizers, precision, provenance, .. } =
-            checkpoint::describe(dir)?;
-        if precision != Precision::F32 {
+        if checkpoint::is_quantized(dir) {
             return Err(quantized(dir));
         }
+        let Description { config: theirs, tokenizers, provenance, .. } = checkpoint::describe(dir)?;
         config.check_source(&theirs)?;
         Ok(Self {
             dir: dir.to_path_buf(),
             tokenizers,
             sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
+            numbers: provenance.numbers,
             new_head: config.has_new_head(&theirs),
         })
     }
@@ -99,6 +101,11 @@ impl PretrainedModel {
             ));
         }
         Ok((weights, new))
+    }
+
+    /// The number type of the model from which it stems.
+    pub(super) fn numbers(&self) -> StoredNumbers {
+        self.numbers
     }
 
     /// The model's origin as stored in provenances.

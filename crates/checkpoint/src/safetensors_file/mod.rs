@@ -17,9 +17,10 @@ use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_model::model::Parameter;
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use safetensors::tensor::{Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
 
+use super::StoredNumbers;
 use super::mapped_weights::{MappedTensor, MappedWeights};
 use checksum::Checksum;
 
@@ -109,6 +110,11 @@ impl SafetensorsFile {
         Ok(())
     }
 
+    /// The path at which it was opened.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Refuses a file that has another length than when it was opened: what is mapped must be there.
     fn require_whole(&self) -> Result<()> {
         let found = self.file.metadata();
@@ -123,7 +129,8 @@ impl SafetensorsFile {
     /// Checks by the header that the file holds exactly the parameters `expected` (name and shape).
     ///
     /// # Errors
-    /// Fails if a parameter is missing, unexpected or of the wrong shape, or if its number type is not F32.
+    /// Fails if a parameter is missing, unexpected or of the wrong shape, or if its number type is none of
+    /// [`StoredNumbers`].
     pub fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<()> {
         self.expected_indices(expected).map(|_| ())
     }
@@ -144,9 +151,9 @@ impl SafetensorsFile {
                     info.shape
                 )));
             }
-            if info.dtype != Dtype::F32 {
+            if StoredNumbers::of(info.dtype).is_none() {
                 let found = info.dtype;
-                let problem = format!("parameter `{name}` holds {found:?}, expected F32");
+                let problem = format!("parameter `{name}` holds {found:?}, expected F32, F16 or BF16");
                 return Err(self.mismatch(problem));
             }
             expected_indices[index] = expected_index;
@@ -174,7 +181,9 @@ impl SafetensorsFile {
         let start = self.data.start as usize;
         let tensor = |((name, shape), index): (&(String, Vec<usize>), usize)| {
             let (first, end) = self.tensors[index].1.data_offsets;
-            MappedTensor { name: name.clone(), shape: shape.clone(), bytes: start + first..start + end }
+            let numbers = numbers_of(&self.tensors[index].1);
+            let bytes = start + first..start + end;
+            MappedTensor { name: name.clone(), shape: shape.clone(), numbers, bytes }
         };
         let tensors = expected.iter().zip(indices).map(tensor).collect();
         Ok(MappedWeights::new(file, tensors))
@@ -191,20 +200,20 @@ impl SafetensorsFile {
         self.checksum = None;
         let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
         // Hashing takes longer than reading, so another thread does it.
-        let (sender, receiver) = mpsc::channel::<Arc<Vec<f32>>>();
+        let (sender, receiver) = mpsc::channel::<StoredTensor>();
         let mut hash = std::mem::take(&mut self.hash);
         let hash = thread::scope(|scope| {
             let hashing = scope.spawn(move || {
-                for values in receiver {
-                    hash_values(&mut hash, &values);
+                for stored in receiver {
+                    stored.add_to(&mut hash);
                 }
                 hash
             });
             let read = expected_indices.into_iter().enumerate().try_for_each(|(index, expected_index)| {
-                let read = Arc::new(self.read_values(index)?);
-                values[expected_index] = read.clone();
+                let stored = self.read_tensor(index)?;
+                values[expected_index] = stored.values();
                 // The other thread only stops early if it panics, which is passed on below.
-                let _ = sender.send(read);
+                let _ = sender.send(stored);
                 Ok(())
             });
             drop(sender);
@@ -232,12 +241,21 @@ impl SafetensorsFile {
         self.finish().map(|_| ())
     }
 
-    /// Reads the values of tensor `index`, the next in the file, without hashing them.
-    fn read_values(&mut self, index: usize) -> Result<Vec<f32>> {
-        let (start, end) = self.tensors[index].1.data_offsets;
-        let mut values = vec![0.0; (end - start) / size_of::<f32>()];
-        read_numbers(&self.file, &mut values).map_err(Error::io("read", &self.path))?;
-        Ok(values)
+    /// Reads tensor `index`, the next in the file, without hashing it.
+    fn read_tensor(&mut self, index: usize) -> Result<StoredTensor> {
+        let info = &self.tensors[index].1;
+        let (start, end) = info.data_offsets;
+        let read = match numbers_of(info) {
+            StoredNumbers::F32 => {
+                let mut values = vec![0.0; (end - start) / size_of::<f32>()];
+                read_numbers(&self.file, &mut values).map(|()| StoredTensor::Single(Arc::new(values)))
+            }
+            numbers => {
+                let mut bytes = vec![0; end - start];
+                self.file.read_exact(&mut bytes).map(|()| StoredTensor::Half(numbers, bytes))
+            }
+        };
+        read.map_err(Error::io("read", &self.path))
     }
 
     /// Calls `each` with the index in `expected` and the values of every parameter, in file order. The
@@ -252,9 +270,9 @@ impl SafetensorsFile {
     ) -> Result<()> {
         let expected_indices = self.expected_indices(expected)?;
         for (index, expected_index) in expected_indices.into_iter().enumerate() {
-            let values = self.read_values(index)?;
-            hash_values(&mut self.hash, &values);
-            each(expected_index, values);
+            let stored = self.read_tensor(index)?;
+            stored.add_to(&mut self.hash);
+            each(expected_index, Arc::unwrap_or_clone(stored.values()));
         }
         self.finish().map(|_| ())
     }
@@ -311,12 +329,34 @@ fn read_numbers(mut file: &File, values: &mut [f32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds the bytes of `values`, as they are in the file, to `hash`.
-fn hash_values(hash: &mut Sha256, values: &[f32]) {
-    if cfg!(target_endian = "little") {
-        return hash.update(bytemuck::cast_slice(values));
+/// A tensor as it was read.
+enum StoredTensor {
+    Single(Arc<Vec<f32>>),
+    /// In half precision, of either type.
+    Half(StoredNumbers, Vec<u8>),
+}
+
+impl StoredTensor {
+    /// The numbers.
+    fn values(&self) -> Arc<Vec<f32>> {
+        match self {
+            Self::Single(values) => Arc::clone(values),
+            Self::Half(numbers, bytes) => Arc::new(numbers.widened(bytes).into_owned()),
+        }
     }
-    values.iter().for_each(|value| hash.update(value.to_le_bytes()));
+
+    /// Adds the bytes, as they are in the file, to `hash`.
+    fn add_to(&self, hash: &mut Sha256) {
+        match self {
+            Self::Single(values) => hash.update(StoredNumbers::F32.narrowed(values)),
+            Self::Half(_, bytes) => hash.update(bytes),
+        }
+    }
+}
+
+/// The number type of a tensor that was checked.
+fn numbers_of(info: &TensorInfo) -> StoredNumbers {
+    StoredNumbers::of(info.dtype).expect("the types were checked")
 }
 
 /// Refuses the file `path`, whose SHA-256 is `found`, unless it is `expected`.

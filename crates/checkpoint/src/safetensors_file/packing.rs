@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use attentive_kernels::mapped::{IfLost, Mapped};
 use attentive_model::engine::{Matrix, Precision, Weights};
 use safetensors::tensor::TensorInfo;
 
-use super::{SafetensorsFile, read_numbers};
-use crate::mapped_weights::numbers;
+use super::{SafetensorsFile, numbers_of};
 
 /// Matrices of more bytes are packed first, while the others take no RAM yet.
 pub(super) const LARGE: usize = 16 << 20;
@@ -70,8 +69,8 @@ struct Reading<'a> {
     tensors: HashMap<&'a str, &'a TensorInfo>,
     /// Matrices that are packed already.
     ahead: HashMap<String, Arc<Matrix>>,
-    /// Room for the values of a parameter.
-    buffer: Vec<f32>,
+    /// Room for the bytes of a parameter.
+    buffer: Vec<u8>,
     /// The first error; the values are wrong then.
     failed: Option<io::Error>,
 }
@@ -99,10 +98,11 @@ impl Reading<'_> {
             return work(&tensor.shape, &[]);
         }
         let range = self.start + first as u64..self.start + end as u64;
+        let numbers = numbers_of(tensor);
         if end - first > SMALL {
             return match Mapped::part(self.file, self.path, range, IfLost::Zeros) {
                 Ok(bytes) => {
-                    let made = work(&tensor.shape, &numbers(&bytes));
+                    let made = work(&tensor.shape, &numbers.widened(&bytes));
                     if bytes.check(|_| false).is_err() {
                         let changed = io::Error::other("it was changed while it was read");
                         self.failed.get_or_insert(changed);
@@ -111,18 +111,18 @@ impl Reading<'_> {
                 }
                 Err(error) => {
                     self.failed.get_or_insert(error);
-                    work(&tensor.shape, &vec![0.0; (end - first) / size_of::<f32>()])
+                    work(&tensor.shape, &vec![0.0; (end - first) / numbers.bytes()])
                 }
             };
         }
         self.buffer.clear();
-        self.buffer.resize((end - first) / size_of::<f32>(), 0.0);
+        self.buffer.resize(end - first, 0);
         let mut file = self.file;
         let read = file.seek(SeekFrom::Start(range.start));
-        if let Err(error) = read.and_then(|_| read_numbers(file, &mut self.buffer)) {
+        if let Err(error) = read.and_then(|_| file.read_exact(&mut self.buffer)) {
             self.failed.get_or_insert(error);
         }
-        work(&tensor.shape, &self.buffer)
+        work(&tensor.shape, &numbers.widened(&self.buffer))
     }
 }
 

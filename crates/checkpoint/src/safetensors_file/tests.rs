@@ -182,8 +182,8 @@ fn other_types_and_surplus_bytes_are_refused() {
         fs::write(&path, [&length, header.as_bytes(), data].concat()).expect("write");
         read(&path, &[("a".into(), vec![1])]).expect_err("must fail").to_string()
     };
-    let half = r#"{"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}"#;
-    assert!(problem(half, &[0; 2]).contains("`a` holds F16, expected F32"));
+    let integer = r#"{"a":{"dtype":"I16","shape":[1],"data_offsets":[0,2]}}"#;
+    assert!(problem(integer, &[0; 2]).contains("`a` holds I16, expected F32, F16 or BF16"));
     let gap = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
     assert!(problem(gap, &[0; 8]).contains("not a complete safetensors file"));
     let surplus = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;

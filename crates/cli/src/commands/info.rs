@@ -7,7 +7,6 @@ use attentive_checkpoint::{
 };
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
-use attentive_model::engine::Precision;
 use attentive_model::nn::{Blueprint, ParameterDeclaration};
 use attentive_text::Tokenizers;
 use indicatif::HumanCount;
@@ -43,7 +42,8 @@ struct Info {
     /// The labels of a classifier, or the tags of a tagger.
     #[serde(skip_serializing_if = "Option::is_none")]
     labels: Option<Vec<String>>,
-    precision: Precision,
+    #[serde(rename = "precision")]
+    numbers: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoints: Option<Checkpoints>,
     export: Vec<Export>,
@@ -78,7 +78,12 @@ struct Shape {
 
 impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
-        let Description { config, tokenizers, architecture, precision, provenance } = model;
+        let Description { config, tokenizers, architecture, precision, is_quantized, provenance } = model;
+        // Those of a run are in f32, also if it started from others.
+        let numbers = match (is_quantized, &provenance.imported) {
+            (false, Some(_)) => provenance.numbers.to_string(),
+            _ => precision.to_string(),
+        };
         let parameters = Blueprint::new(&architecture).into_parameters().into_iter();
         let shapes = parameters.map(|ParameterDeclaration { name, shape, .. }| Shape { name, shape });
         let shapes: Vec<Shape> = shapes.collect();
@@ -89,12 +94,9 @@ impl Info {
             tgt_vocab: tokenizers.tgt().vocab_size(),
             labels: matches!(config.model.family.task(), Task::Tag | Task::Classify)
                 .then(|| tokenizers.tgt().labels()),
-            precision,
+            numbers,
             checkpoints,
-            export: match precision {
-                Precision::F32 => exports(&config, &tokenizers),
-                _ => Vec::new(),
-            },
+            export: if is_quantized { Vec::new() } else { exports(&config, &tokenizers) },
             provenance,
             config,
             shapes,
@@ -159,7 +161,7 @@ fn show(info: &Info, out: &mut OutputWriter) -> Result<()> {
     for (label, n) in sizes(info) {
         number(label, n)?;
     }
-    out.line(format_args!("{:<26}{:>14}", "number type", info.precision.to_string()))?;
+    out.line(format_args!("{:<26}{:>14}", "number type", info.numbers))?;
     if let Some(checkpoints) = &info.checkpoints {
         out.line(format_args!("{:<26}{checkpoints}", "checkpoints of updates"))?;
     }
@@ -205,7 +207,8 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
 }
 
 fn show_origin(provenance: &Provenance, out: &mut OutputWriter) -> Result<()> {
-    let Provenance { program, seed, step, averaged_steps, from, imported, data, scores, sha256 } = provenance;
+    let Provenance { program, seed, step, averaged_steps, from, imported, data, scores, numbers: _, sha256 } =
+        provenance;
     out.line("\norigin")?;
     out.line(format_args!("  program   {program}"))?;
     match imported {

@@ -4,6 +4,8 @@
 //! tensor the lengths of its name, of its shape and of its data and its type; then all names, each with a NUL
 //! at its end, all shapes in numbers of 32 bits, the length of the padding and the padding, and all data.
 
+use attentive_checkpoint::StoredNumbers;
+
 use super::{FileTensors, Numbers, Order, Stored};
 
 pub(super) const VERSION: u64 = 1;
@@ -118,8 +120,8 @@ fn shape(bytes: &[u8]) -> Result<Vec<usize>, String> {
 
 fn numbers(kind: u64, name: &str) -> Numbers {
     match kind {
-        F32 => Numbers::F32,
-        F16 => Numbers::F16,
+        F32 => Numbers::Plain(StoredNumbers::F32),
+        F16 => Numbers::Plain(StoredNumbers::F16),
         INT8 | MARIAN_INT8 if name.contains(EMBEDDING) => Numbers::Int8(Order::Rows),
         INT8 | MARIAN_INT8 => Numbers::Int8(Order::Columns),
         other => match converted(other) {

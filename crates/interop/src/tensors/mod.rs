@@ -13,13 +13,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use attentive_kernels::mapped::{IfLost, Mapped};
-use half::{bf16, f16};
 
 pub(super) use self::archive::Archive;
 pub(super) use self::binary_writer::{BinaryTensor, write as write_binary};
 pub(super) use self::safetensors::{INDEX, WHOLE};
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use attentive_checkpoint::StoredNumbers;
 
 use super::keys::not_understood;
 
@@ -44,47 +44,13 @@ struct TensorLocation {
 /// The type of the numbers of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Numbers {
-    F32,
-    F16,
-    Bf16,
+    Plain(StoredNumbers),
     /// Integers, followed by the factor by which they were multiplied.
     Int8(Order),
     /// A type of Marian's converter that cannot be read, by its name there.
     Converted(String),
     /// Another type that cannot be read.
     Other(String),
-}
-
-/// Reads numbers that are stored one by one.
-#[derive(Clone, Copy)]
-struct Reader {
-    /// The size of a number in bytes.
-    width: usize,
-    value: fn(&[u8]) -> f32,
-}
-
-impl Reader {
-    fn numbers(self, bytes: &[u8]) -> impl Iterator<Item = f32> {
-        bytes.chunks_exact(self.width).map(self.value)
-    }
-}
-
-impl Numbers {
-    /// Returns `None` for numbers that are not stored one by one.
-    fn reader(&self) -> Option<Reader> {
-        let (width, value): (usize, fn(&[u8]) -> f32) = match self {
-            Self::F32 => (4, |bytes| f32::from_le_bytes(array(bytes))),
-            Self::F16 => (2, |bytes| f16::from_le_bytes(array(bytes)).to_f32()),
-            Self::Bf16 => (2, |bytes| bf16::from_le_bytes(array(bytes)).to_f32()),
-            Self::Int8(_) | Self::Converted(_) | Self::Other(_) => return None,
-        };
-        Some(Reader { width, value })
-    }
-}
-
-/// The bytes of one number.
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    bytes.try_into().expect("chunks of this length")
 }
 
 /// The order in which a matrix's numbers are stored.
@@ -149,6 +115,19 @@ impl Tensors {
         self.found.keys().map(String::as_str)
     }
 
+    /// The type of most numbers, by their bytes: `F32` for 8-bit integers.
+    pub(super) fn numbers(&self) -> StoredNumbers {
+        let of = |location: &TensorLocation| match location.numbers {
+            Numbers::Plain(numbers) => numbers,
+            _ => StoredNumbers::F32,
+        };
+        let bytes = |numbers| -> usize {
+            let located = self.found.values().filter(|location| of(location) == numbers);
+            located.map(|location| location.bytes.len()).sum()
+        };
+        StoredNumbers::ALL.into_iter().max_by_key(|&numbers| bytes(numbers)).unwrap_or_default()
+    }
+
     /// True if there is a tensor `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.found.contains_key(name)
@@ -168,7 +147,7 @@ impl Tensors {
     pub(super) fn check_type(&self, name: &str) -> Result<()> {
         let location = self.location(name)?;
         let problem = match &location.numbers {
-            Numbers::F32 | Numbers::F16 | Numbers::Bf16 => return Ok(()),
+            Numbers::Plain(_) => return Ok(()),
             Numbers::Int8(_) => match factor(self.bytes_at(location)) {
                 factor if factor.is_finite() && factor > 0.0 => return Ok(()),
                 factor => format!("its quantization factor is {factor}"),
@@ -198,15 +177,8 @@ impl Tensors {
     pub(super) fn values(&self, name: &str) -> Result<Cow<'_, [f32]>> {
         let location = self.location(name)?;
         let bytes = self.bytes_at(location);
-        let of_halves = |number: fn([u8; 2]) -> f32| {
-            let (halves, _) = bytes.as_chunks();
-            let numbers: Vec<f32> = halves.iter().map(|&half| number(half)).collect();
-            Cow::Owned(numbers)
-        };
         Ok(match &location.numbers {
-            Numbers::F32 => in_place(bytes),
-            Numbers::F16 => of_halves(|half| f16::from_le_bytes(half).to_f32()),
-            Numbers::Bf16 => of_halves(|half| bf16::from_le_bytes(half).to_f32()),
+            Numbers::Plain(numbers) => numbers.widened(bytes),
             Numbers::Int8(order) => Cow::Owned(dequantized(bytes, &location.shape, *order)),
             Numbers::Converted(kind) | Numbers::Other(kind) => panic!("{kind} was not refused"),
         })
@@ -222,11 +194,10 @@ impl Tensors {
         if one.numbers == two.numbers {
             return Ok(self.bytes_at(one) == self.bytes_at(two));
         }
-        let readers = one.numbers.reader().zip(two.numbers.reader());
-        Ok(readers.is_some_and(|(reader, other)| {
-            let numbers = reader.numbers(self.bytes_at(one));
-            numbers.eq(other.numbers(self.bytes_at(two)))
-        }))
+        let (Numbers::Plain(numbers), Numbers::Plain(other)) = (&one.numbers, &two.numbers) else {
+            return Ok(false);
+        };
+        Ok(numbers.widened(self.bytes_at(one)) == other.widened(self.bytes_at(two)))
     }
 
     fn bytes_at(&self, location: &TensorLocation) -> &[u8] {
@@ -259,8 +230,7 @@ impl Stored {
         let Self { start, room, shape, numbers } = self;
         let count = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
         let needed = count.and_then(|count| match &numbers {
-            Numbers::F32 => count.checked_mul(size_of::<f32>()),
-            Numbers::F16 | Numbers::Bf16 => count.checked_mul(size_of::<f16>()),
+            Numbers::Plain(numbers) => count.checked_mul(numbers.bytes()),
             Numbers::Int8(_) => count.checked_add(FACTOR),
             Numbers::Converted(_) | Numbers::Other(_) => Some(room),
         });
@@ -270,18 +240,6 @@ impl Stored {
                 Ok(TensorLocation { file, bytes: start..start + needed, shape, numbers })
             }
             _ => Err(format!("is damaged: the file has {room} bytes for its shape {shape:?}")),
-        }
-    }
-}
-
-/// Returns the numbers in `bytes`, or a copy if the processor cannot read them in place.
-fn in_place(bytes: &[u8]) -> Cow<'_, [f32]> {
-    match bytemuck::try_cast_slice(bytes) {
-        Ok(numbers) if cfg!(target_endian = "little") => Cow::Borrowed(numbers),
-        _ => {
-            let (numbers, _) = bytes.as_chunks();
-            let numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
-            Cow::Owned(numbers.collect())
         }
     }
 }

@@ -1,5 +1,7 @@
 //! NumPy's archives of arrays, `.npz`: a ZIP archive of `.npy` files.
 
+use attentive_checkpoint::StoredNumbers;
+
 use super::zip::{self, ZipEntry};
 use super::{FileTensors, Numbers, Stored};
 
@@ -19,8 +21,8 @@ pub(super) fn file_tensors(file: &[u8]) -> FileTensors {
             room: data.len() - array.header,
             shape: array.shape,
             numbers: match array.kind {
-                "<f4" => Numbers::F32,
-                "<f2" => Numbers::F16,
+                "<f4" => Numbers::Plain(StoredNumbers::F32),
+                "<f2" => Numbers::Plain(StoredNumbers::F16),
                 other => Numbers::Other(format!("`{other}`")),
             },
         };

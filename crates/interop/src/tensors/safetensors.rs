@@ -11,6 +11,8 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorInfo};
 use serde::Deserialize;
 
+use attentive_checkpoint::StoredNumbers;
+
 use super::{FileTensors, Numbers, Stored, Tensors};
 use crate::diagnosis;
 use crate::keys::not_understood;
@@ -75,9 +77,9 @@ fn file_tensors(file: &[u8]) -> FileTensors {
             room: end - start,
             shape: info.shape.clone(),
             numbers: match info.dtype {
-                Dtype::F32 => Numbers::F32,
-                Dtype::F16 => Numbers::F16,
-                Dtype::BF16 => Numbers::Bf16,
+                Dtype::F32 => Numbers::Plain(StoredNumbers::F32),
+                Dtype::F16 => Numbers::Plain(StoredNumbers::F16),
+                Dtype::BF16 => Numbers::Plain(StoredNumbers::Bf16),
                 other => Numbers::Other(format!("{other:?}")),
             },
         }

@@ -1,3 +1,5 @@
+use half::{bf16, f16};
+
 use super::*;
 
 fn of(bytes: &[u8], open: fn(&Path) -> Result<Tensors>) -> Result<Tensors> {

@@ -1,6 +1,9 @@
 //! Tests of the tensors of a model.
 
+use attentive_checkpoint::{LoadedModel, StoredNumbers};
+
 use super::*;
+use crate::{ExportFormat, ExportOptions, export};
 
 /// Tensors of numbers in `f32`, by name.
 pub(super) type Named = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
@@ -180,4 +183,77 @@ fn halves_and_shards_are_read() {
     }
     fs::write(&index, json!({"weight_map": {"a": "../outside"}}).to_string()).unwrap();
     assert!(refusal(&folder).contains("is not the name of a file in this directory"));
+}
+
+/// The types of the tensors in `dir`.
+fn types(dir: &Path) -> BTreeMap<String, safetensors::Dtype> {
+    let file = fs::read(dir.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap().tensors();
+    tensors.into_iter().map(|(name, tensor)| (name, tensor.dtype())).collect()
+}
+
+#[test]
+fn a_model_keeps_the_number_type_in_which_it_came() {
+    for numbers in [StoredNumbers::F16, StoredNumbers::Bf16] {
+        // The bias of Marian gets numbers that need all bits.
+        for (kind, exact) in [("gpt2", 1.0), ("marian", 1.0), ("marian", 1.0 + f32::EPSILON)] {
+            let folder = changed(kind, "config.json", |_| ());
+            let path = folder.path().join("model.safetensors");
+            let file = fs::read(&path).unwrap();
+            let tensors = SafeTensors::deserialize(&file).unwrap();
+            let narrowed = tensors.tensors().into_iter().map(|(name, tensor)| {
+                let mut values: Vec<f32> = bytemuck::pod_collect_to_vec(tensor.data());
+                let is_bias = name == "final_logits_bias";
+                if is_bias {
+                    values[0] = exact;
+                }
+                let is_single = is_bias && exact != 1.0;
+                let stored = if is_single { StoredNumbers::F32 } else { numbers };
+                (name, stored.dtype(), tensor.shape().to_vec(), stored.narrowed(&values).into_owned())
+            });
+            let narrowed: Vec<_> = narrowed.collect();
+            let views = narrowed.iter().map(|(name, dtype, shape, bytes)| {
+                let view = safetensors::tensor::TensorView::new(*dtype, shape.clone(), bytes);
+                (name.clone(), view.unwrap())
+            });
+            fs::write(&path, safetensors::serialize(views, None).unwrap()).unwrap();
+
+            let [imported, copied, packed, back] =
+                ["imported", "copied", "packed", "back"].map(|name| folder.path().join(name));
+            open(folder.path()).unwrap().write(&imported).unwrap();
+            for (name, dtype) in types(&imported) {
+                let expected = if name == "head.bias" && exact != 1.0 { StoredNumbers::F32 } else { numbers };
+                assert_eq!(dtype, expected.dtype(), "{kind}, {name}");
+            }
+            let LoadedModel { weights: LoadedWeights::Dense(weights), provenance, .. } =
+                checkpoint::load(&imported).unwrap()
+            else {
+                panic!("not quantized")
+            };
+            assert_eq!(provenance.numbers, numbers);
+            let mapped = checkpoint::MappedWeights::open(&imported).unwrap();
+            for (index, parameter) in weights.iter().enumerate() {
+                assert_eq!(mapped.parameter(index).0, parameter.name);
+                assert_eq!(*mapped.values(index), *parameter.values, "{kind}");
+            }
+            // Engines read the same numbers.
+            let loaded = Pipeline::load(&imported).unwrap();
+            assert!(loaded.parameters() == weights, "{kind}, {numbers}");
+
+            checkpoint::copy(&imported, &copied).unwrap();
+            assert_eq!(types(&copied), types(&imported), "{kind}");
+            let bytes = |dir: &Path| fs::read(dir.join("model.safetensors")).unwrap();
+            assert_eq!(bytes(&copied), bytes(&imported), "{kind}");
+
+            let exported = export(&imported, ExportFormat::Hf, ExportOptions::default(), &back).unwrap();
+            let is_rounded =
+                exported.notes.iter().any(|note| note.contains(&format!("rounded to {numbers}")));
+            assert_eq!(is_rounded, exact != 1.0, "{:?}", exported.notes);
+            assert!(types(&back).values().all(|dtype| *dtype == numbers.dtype()), "{kind}");
+            open(&back).unwrap().write(&packed).unwrap();
+            if exact == 1.0 {
+                assert_eq!(bytes(&packed), bytes(&imported), "{kind}");
+            }
+        }
+    }
 }

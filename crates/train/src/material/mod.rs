@@ -13,7 +13,7 @@ use attentive_base::batch::TokenId;
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::{ParentModel, Provenance};
+use attentive_checkpoint::{ParentModel, Provenance, StoredNumbers};
 use attentive_config::{Config, Task, TokenizerConfig, TokenizerKind};
 use attentive_data::{
     self as data, Batcher, Budget, Corpus, CorpusAlignments, CorpusParts, EncodeStats, Examples, Feed, Guide,
@@ -65,6 +65,12 @@ impl<'a> RunContext<'a> {
     fn origin(self) -> Option<ParentModel> {
         let of_run = || self.run.and_then(|(_, run)| run.provenance.from.clone());
         self.pretrained.map(PretrainedModel::origin).or_else(of_run)
+    }
+
+    /// The number type of the imported model from which training started.
+    fn numbers(self) -> StoredNumbers {
+        let of_run = || self.run.map(|(_, run)| run.provenance.numbers);
+        self.pretrained.map(PretrainedModel::numbers).or_else(of_run).unwrap_or_default()
     }
 }
 

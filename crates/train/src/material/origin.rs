@@ -50,6 +50,7 @@ pub(super) fn provenance(
         program: Provenance::this_program(),
         seed: config.seed,
         from: context.origin(),
+        numbers: context.numbers(),
         data,
         ..Provenance::default()
     }

@@ -82,9 +82,14 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
         Ok(if model.permuted { order::halves_apart(parameter) } else { parameter.values.clone() })
     };
+    let numbers = loaded.provenance.numbers;
+    if !parameters.iter().all(|parameter| numbers.holds(&parameter.values)) {
+        notes.push(format!("the weights are rounded to {numbers}, the number type of the imported model"));
+    }
     let write_weights = |path: &Path| {
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-        let shapes = tensors.shapes();
+        let shapes = tensors.shapes().into_iter().map(|(name, shape)| (name, shape, numbers));
+        let shapes: Vec<_> = shapes.collect();
         weights::write_each(path, Some(metadata), &shapes, |name, _| {
             tensors.values(name, &ours).map(Cow::Owned)
         })?;
