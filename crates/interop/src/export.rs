@@ -18,7 +18,8 @@ use super::{hf, marian};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportFormat {
-    /// A directory for Hugging Face's `transformers`: MarianMT, GPT-2, or BERT and its relatives.
+    /// A directory for Hugging Face's `transformers`: MarianMT, BART, mBART, M2M-100 and NLLB, T5,
+    /// GPT-2, Llama, or BERT and its relatives.
     Hf,
     /// Marian's `model.npz`, with vocabularies and `decoder.yml`.
     Marian,
@@ -131,7 +132,9 @@ impl ExportProblem {
 
 /// Describes the `differences` of a model from `kind`.
 fn named(kind: &str, differences: &[String]) -> String {
-    format!("the model cannot be represented as a {kind} model: {}", differences.join("; "))
+    // Names that begin with the sound of a vowel: em.
+    let article = if ["M2M-100", "mBART", "MPNet"].contains(&kind) { "an" } else { "a" };
+    format!("the model cannot be represented as {article} {kind} model: {}", differences.join("; "))
 }
 
 /// Writes the model directory `model` in another format to the directory `out`, which must not exist.
@@ -147,6 +150,12 @@ pub fn export(
     out: &Path,
 ) -> Result<Exported> {
     refuse_existing(out)?;
+    // What the configuration decides is refused before the weights are read.
+    let described = checkpoint::describe(model)?;
+    if described.is_quantized {
+        return Err(quantized());
+    }
+    format.kind_of(&described.config, &described.tokenizers)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;
     let mut exported = match format {
@@ -172,11 +181,12 @@ pub fn export(
 fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
     match &loaded.weights {
         LoadedWeights::Dense(weights) => Ok(weights),
-        LoadedWeights::Packed(_) => Err(Error::usage(
-            "a quantized model cannot be exported",
-            "export the model that it was made from",
-        )),
+        LoadedWeights::Packed(_) => Err(quantized()),
     }
+}
+
+fn quantized() -> Error {
+    Error::usage("a quantized model cannot be exported", "export the model that it was made from")
 }
 
 /// The features of a model that another tool does not have.

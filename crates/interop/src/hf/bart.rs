@@ -4,23 +4,17 @@ use std::num::NonZeroUsize;
 
 use attentive_architecture::{NormPosition, Positions, TieEmbeddings};
 use attentive_base::error::Result;
-use attentive_checkpoint::LoadedModel;
-use attentive_config::{
-    DecoderConfig, EncoderConfig, FamilyConfig, MixingKind, ModelConfig, OutputConfig, Translator,
-};
-use serde_json::json;
+use attentive_config::{DecoderConfig, EncoderConfig, FamilyConfig, ModelConfig, OutputConfig, Translator};
 
-use super::export::{self, HfModel};
 use super::{Described, activation};
-use crate::export::{ExportProblem, UnsupportedFeatures};
 use crate::keys::UnreadKeys;
 use crate::recipe::{NameMapping, SinusoidTable, SourcePattern::Same, Unused, names};
 use crate::tensors::Tensors;
 
 /// The bias of the output. No other tensor's name begins like this.
-const FINAL_BIAS: &str = "final_logits_bias";
+pub(super) const FINAL_BIAS: &str = "final_logits_bias";
 
-const NAMES: NameMapping = names! {
+pub(super) const NAMES: NameMapping = names! {
     "src.embedding" => Same("shared"),
     "head.bias" => Same(FINAL_BIAS),
     "src.positions.learned" => Same("encoder.embed_positions.weight"),
@@ -189,67 +183,4 @@ pub(super) fn marian(keys: &mut UnreadKeys, tensors: &Tensors) -> Result<Describ
         Unused::Ignored("decoder.embed_positions.weight"),
     ]);
     Ok(described)
-}
-
-/// Refuses a model that MarianMT cannot represent.
-pub(super) fn check(model: &ModelConfig, translator: &Translator) -> Result<(), ExportProblem> {
-    let sinusoidal =
-        matches!(model.positions, Positions::SinusoidalInterleaved | Positions::SinusoidalConcatenated);
-    let mut differences = UnsupportedFeatures::of(model);
-    differences.unless(
-        translator.decoder.decoder_mixing == MixingKind::Attention,
-        "`model.decoder_mixing` is not `attention`",
-    );
-    differences.unless(model.norm_position == NormPosition::Post, "`model.norm_position` is not `post`");
-    differences.unless(model.final_norm != Some(true), "`model.final_norm` is true");
-    differences.unless(model.norm_epsilon == 1e-5, "`model.norm_epsilon` is not 1e-5");
-    differences.unless(!model.embedding_norm, "`model.embedding_norm` is true");
-    differences
-        .unless(sinusoidal, "`model.positions` is not `sinusoidal_interleaved` or `sinusoidal_concatenated`");
-    differences.unless(
-        translator.output.tie_embeddings == TieEmbeddings::All,
-        "`model.tie_embeddings` is not `all`",
-    );
-    differences.refuse("MarianMT")
-}
-
-/// Converts a model to MarianMT.
-pub(super) fn export(loaded: &LoadedModel, translator: &Translator) -> Result<HfModel> {
-    let model = &loaded.config.model;
-    check(model, translator).map_err(ExportProblem::into_error)?;
-    let vocab = export::vocab(&loaded.architecture);
-    let bias = (FINAL_BIAS, vec![vocab], vec![0.0; vocab]);
-    Ok(HfModel {
-        kind: "MarianMT",
-        config: json!({
-            "model_type": "marian",
-            "architectures": ["MarianMTModel"],
-            "is_encoder_decoder": true,
-            "vocab_size": vocab,
-            "decoder_vocab_size": vocab,
-            "d_model": model.d_model,
-            "encoder_layers": translator.encoder.n_encoder_layers,
-            "decoder_layers": translator.decoder.n_decoder_layers,
-            "encoder_attention_heads": model.n_heads,
-            "decoder_attention_heads": model.decoder_heads(),
-            "encoder_ffn_dim": model.d_ff,
-            "decoder_ffn_dim": model.decoder_d_ff(),
-            "max_position_embeddings": model.max_len,
-            "activation_function": export::activation(model.activation),
-            "dropout": model.dropout,
-            "attention_dropout": model.attention_dropout,
-            "activation_dropout": model.activation_dropout,
-            "scale_embedding": model.scale_embeddings,
-            "static_position_embeddings": true,
-            "share_encoder_decoder_embeddings": true,
-            "tie_word_embeddings": true,
-        }),
-        names: vec![NAMES],
-        prefix: "model.",
-        bare: &[FINAL_BIAS],
-        added: if translator.output.output_bias { Vec::new() } else { vec![bias] },
-        rows: &[FINAL_BIAS],
-        labels: None,
-        permuted: model.positions == Positions::SinusoidalInterleaved,
-    })
 }

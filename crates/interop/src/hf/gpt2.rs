@@ -124,9 +124,7 @@ pub(super) fn export(loaded: &LoadedModel, decoder: &DecoderConfig, output: Outp
         names: vec![NAMES],
         prefix: "transformer.",
         bare: &["lm_head."],
-        labels: None,
         added: table.into_iter().collect(),
-        rows: &[],
-        permuted: false,
+        ..HfModel::default()
     })
 }

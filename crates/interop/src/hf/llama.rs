@@ -4,11 +4,16 @@ use std::num::NonZeroUsize;
 
 use attentive_architecture::{NormKind, NormPosition, Positions};
 use attentive_base::error::Result;
-use attentive_config::{ModelConfig, RotaryScaling, RotaryScalingKind};
+use attentive_checkpoint::LoadedModel;
+use attentive_config::{
+    DecoderConfig, MixingKind, ModelConfig, OutputConfig, RotaryScaling, RotaryScalingKind,
+};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::export::{self, HfModel};
 use super::{Described, activation, decoder_only};
+use crate::export::{ExportProblem, UnsupportedFeatures};
 use crate::keys::UnreadKeys;
 use crate::recipe::{NameMapping, SourcePattern::Same, Unused, names};
 
@@ -141,4 +146,80 @@ pub(super) fn describe(keys: &mut UnreadKeys) -> Result<Described> {
         unused.push(Unused::CopyOf("lm_head.weight", "model.embed_tokens.weight"));
     }
     Ok(Described { unused, ..Described::new(model, keys.required("vocab_size")?, NAMES) })
+}
+
+/// Refuses a model that Llama cannot represent.
+pub(super) fn check(
+    model: &ModelConfig,
+    decoder: &DecoderConfig,
+    output: OutputConfig,
+) -> Result<(), ExportProblem> {
+    let mut differences = UnsupportedFeatures::default();
+    for (equal, difference) in [
+        (decoder.decoder_mixing == MixingKind::Attention, "`model.decoder_mixing` is not `attention`"),
+        (model.norm == NormKind::Rms, "`model.norm` is not `rms`"),
+        (model.norm_position == NormPosition::Pre, "`model.norm_position` is not `pre`"),
+        (model.final_norm != Some(false), "`model.final_norm` is false"),
+        (model.positions == Positions::Rotary, "`model.positions` is not `rotary`"),
+        (model.feed_forward_gate, "`model.feed_forward_gate` is false"),
+        (!model.feed_forward_bias, "`model.feed_forward_bias` is true"),
+        (!model.attention_bias, "`model.attention_bias` is true"),
+        (!model.has_attention_output_bias(), "`model.attention_output_bias` is true"),
+        (model.attention_scale.is_none(), "`model.attention_scale` is set"),
+        (!model.embedding_norm, "`model.embedding_norm` is true"),
+        (!model.scale_embeddings, "`model.scale_embeddings` is true"),
+        (!output.output_bias, "`model.output_bias` is true"),
+        (output.logit_scale == 1.0, "`model.logit_scale` is not 1"),
+    ] {
+        differences.unless(equal, difference);
+    }
+    differences.refuse("Llama")
+}
+
+/// Converts a model to Llama.
+pub(super) fn export(loaded: &LoadedModel, decoder: &DecoderConfig, output: OutputConfig) -> Result<HfModel> {
+    let model = &loaded.config.model;
+    check(model, decoder, output).map_err(ExportProblem::into_error)?;
+    let or_heads = |n: Option<NonZeroUsize>| n.map_or(model.n_heads, NonZeroUsize::get);
+    let d_head = model.d_head.map_or(model.d_model / model.n_heads, NonZeroUsize::get);
+    Ok(HfModel {
+        kind: "Llama",
+        config: json!({
+            "model_type": "llama",
+            "architectures": ["LlamaForCausalLM"],
+            "vocab_size": export::vocab(&loaded.architecture),
+            "hidden_size": model.d_model,
+            "intermediate_size": model.d_ff,
+            "num_hidden_layers": decoder.n_decoder_layers,
+            "num_attention_heads": model.n_heads,
+            "num_key_value_heads": or_heads(model.n_kv_heads),
+            "head_dim": d_head,
+            "max_position_embeddings": model.max_len,
+            "hidden_act": export::activation(model.activation),
+            "attention_dropout": model.attention_dropout,
+            "rms_norm_eps": model.norm_epsilon,
+            "rope_theta": model.rotary_base,
+            "rope_scaling": scaling_as_json(&model.rotary_scaling),
+            "attention_bias": false,
+            "mlp_bias": false,
+            "tie_word_embeddings": output.tie_embeddings.ties_output(),
+        }),
+        names: vec![NAMES],
+        ..HfModel::default()
+    })
+}
+
+/// The value of `rope_scaling`.
+fn scaling_as_json(scaling: &RotaryScaling) -> Value {
+    match scaling.kind {
+        RotaryScalingKind::None => Value::Null,
+        RotaryScalingKind::Linear => json!({"rope_type": "linear", "factor": scaling.factor}),
+        RotaryScalingKind::Llama3 => json!({
+            "rope_type": "llama3",
+            "factor": scaling.factor,
+            "low_freq_factor": scaling.low_frequency_factor,
+            "high_freq_factor": scaling.high_frequency_factor,
+            "original_max_position_embeddings": scaling.original_len,
+        }),
+    }
 }

@@ -51,6 +51,11 @@ macro_rules! names_with {
 const NAMES: NameMapping = names_with!("wi");
 const GATED_NAMES: NameMapping = names_with!("wi_0", "wi_1");
 
+/// The names of a model whose feed-forward networks are `gated` or not.
+pub(super) fn names(gated: bool) -> NameMapping {
+    if gated { GATED_NAMES } else { NAMES }
+}
+
 /// The maximum length in T5's training; the model itself has no limit.
 const LENGTH: usize = 512;
 
@@ -161,13 +166,12 @@ fn describe(keys: &mut UnreadKeys, tensors: &Tensors, projection: &str, output: 
         attention_scale: Some(1.0),
         ..ModelConfig::default()
     };
-    let names = if gated { GATED_NAMES } else { NAMES };
     let described = Described {
         // Files of early versions have a table that is not used.
         unused: vec![Unused::Ignored(
             "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
         )],
-        ..Described::new(model, keys.required("vocab_size")?, names)
+        ..Described::new(model, keys.required("vocab_size")?, names(gated))
     };
     let copies = ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", OUTPUT];
     let n_copies = if output.tied { 3 } else { 2 };

@@ -9,7 +9,7 @@ pub(crate) struct SinusoidTable {
 
 impl SinusoidTable {
     /// A table of this `shape`: rows and width.
-    pub(super) fn table(self, shape: &[usize]) -> Vec<f32> {
+    pub(crate) fn table(self, shape: &[usize]) -> Vec<f32> {
         let (rows, width) = (shape[0], shape[1]);
         let half = width / 2;
         // In f32, like the published models.

@@ -228,9 +228,8 @@ pub(super) fn hf_model(loaded: &LoadedModel, encoder: &EncoderConfig) -> Result<
         prefix: if suffix == "Model" { "" } else { form.prefix },
         bare: form.bare,
         added,
-        rows: &[],
         labels,
-        permuted: false,
+        ..HfModel::default()
     })
 }
 

@@ -4,6 +4,7 @@ mod encoder;
 mod generation;
 mod order;
 mod tokenizer;
+mod translator;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,21 +12,25 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use attentive_architecture::{ActivationKind, AddedPositions, Architecture, Items};
-use attentive_base::error::Result;
-use attentive_checkpoint::{self as checkpoint, LoadedModel, weights};
-use attentive_config::{Config, FamilyConfig};
+use attentive_architecture::{ActivationKind, AddedPositions, Architecture, Items, NormKind, Positions};
+use attentive_base::error::{Error, Result};
+use attentive_checkpoint::{self as checkpoint, LoadedModel, StoredNumbers, weights};
+use attentive_config::{Config, FamilyConfig, ModelConfig};
 use attentive_model::model::Parameter;
 use attentive_model::nn::sinusoids;
 use attentive_text::Tokenizers;
 use serde_json::Value;
 
-use super::{bart, gpt2, sentences};
+use super::{gpt2, llama, sentences};
 use crate::export::{ExportProblem, Exported};
 use crate::exported_tensors::ExportedTensors;
-use crate::recipe::NameMapping;
+use crate::recipe::{NameMapping, SinusoidTable};
+
+/// The end of the names of learned tables of positions.
+const POSITIONS: &str = ".positions.learned";
 
 /// A model as `transformers` represents it.
+#[derive(Default)]
 pub(super) struct HfModel {
     pub(super) kind: &'static str,
     /// The content of `config.json`, without tokens.
@@ -40,6 +45,8 @@ pub(super) struct HfModel {
     pub(super) rows: &'static [&'static str],
     /// The path of the classifier of labels.
     pub(super) labels: Option<&'static str>,
+    /// The tables of positions that `transformers` computes, not stored.
+    pub(super) computed: Option<SinusoidTable>,
     /// True if the features of positions are in another order in `transformers`: first all sines, then all
     /// cosines.
     pub(super) permuted: bool,
@@ -53,7 +60,10 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
     let model = &config.model;
     let kind = match &model.family {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
-            bart::check(model, translator).map(|()| "MarianMT")?
+            translator::check(model, translator, tokenizers)?
+        }
+        FamilyConfig::DecoderOnly { decoder, output, .. } if is_like_llama(model) => {
+            llama::check(model, decoder, *output).map(|()| "Llama")?
         }
         FamilyConfig::DecoderOnly { decoder, output, .. } => {
             gpt2::check(model, decoder, *output).map(|()| "GPT-2")?
@@ -68,12 +78,27 @@ pub(crate) fn kind(config: &Config, tokenizers: &Tokenizers) -> Result<&'static 
     Ok(kind)
 }
 
+/// True if Llama is the most similar language model.
+fn is_like_llama(model: &ModelConfig) -> bool {
+    model.norm == NormKind::Rms || model.positions == Positions::Rotary
+}
+
 /// Writes the directory `out`.
 pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path) -> Result<Exported> {
     let model = hf_model(loaded)?;
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
+    if !loaded.tokenizers.src().languages().is_empty() {
+        notes.push(
+            "the exported model translates between the languages that are configured, whatever `src_lang` \
+             says: import the original for others"
+                .into(),
+        );
+    }
     let generation = generation::of(loaded, &mut notes)?;
+    if let Some(table) = model.computed {
+        check_computed(table, parameters, model.kind)?;
+    }
     let tensors = exported_tensors(&model, loaded)?;
     let by_name: BTreeMap<&str, &Parameter> =
         (parameters.iter()).map(|parameter| (parameter.name.as_str(), parameter)).collect();
@@ -95,7 +120,14 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
         })?;
         Ok(())
     };
-    let config = json_file(&joined(&model.config, &generation));
+    let mut config = joined(&model.config, &generation);
+    config["torch_dtype"] = match numbers {
+        StoredNumbers::F32 => "float32",
+        StoredNumbers::F16 => "float16",
+        StoredNumbers::Bf16 => "bfloat16",
+    }
+    .into();
+    let config = json_file(&config);
     let generation = json_file(&generation);
     let [tokenizer, settings] = tokenizer.map(|file| json_file(&file));
     let mut files: Vec<(&str, &checkpoint::atomic::ContentWriter<'_>)> = vec![
@@ -118,11 +150,30 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     Ok(Exported { kind, notes })
 }
 
+/// Refuses tables of positions that `transformers` would not compute.
+fn check_computed(table: SinusoidTable, parameters: &[Parameter], kind: &str) -> Result<()> {
+    let positions = parameters.iter().filter(|parameter| parameter.name.ends_with(POSITIONS));
+    let is_trained = |parameter: &Parameter| table.table(&parameter.shape) != parameter.values;
+    match { positions }.find(|parameter| is_trained(parameter)) {
+        None => Ok(()),
+        Some(trained) => Err(Error::usage(
+            format!(
+                "`{}` was trained, but `transformers` computes the positions of {kind} models",
+                trained.name
+            ),
+            "keep the positions as they are in training: `freeze = [\"*.positions.*\"]` in `[model]`",
+        )),
+    }
+}
+
 /// Converts a model.
 fn hf_model(loaded: &LoadedModel) -> Result<HfModel> {
     match &loaded.config.model.family {
         FamilyConfig::Transformer(translator) | FamilyConfig::Seq2seq(translator) => {
-            bart::export(loaded, translator)
+            translator::hf_model(loaded, translator)
+        }
+        FamilyConfig::DecoderOnly { decoder, output, .. } if is_like_llama(&loaded.config.model) => {
+            llama::export(loaded, decoder, *output)
         }
         FamilyConfig::DecoderOnly { decoder, output, .. } => gpt2::export(loaded, decoder, *output),
         FamilyConfig::EncoderOnly { encoder, .. }
@@ -148,7 +199,8 @@ fn joined(one: &Value, other: &Value) -> Value {
 }
 
 fn exported_tensors(model: &HfModel, loaded: &LoadedModel) -> Result<ExportedTensors> {
-    let shapes = checkpoint::shapes(&loaded.architecture);
+    let mut shapes = checkpoint::shapes(&loaded.architecture);
+    shapes.retain(|(name, _)| model.computed.is_none() || !name.ends_with(POSITIONS));
     let mut tensors = ExportedTensors::new(model.kind, &model.names, &shapes)?;
     if let Some(classifier) = model.labels {
         let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
