@@ -89,6 +89,16 @@ pub(super) fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!("{TEMPORARY}{name}"))
 }
 
+/// Copies the content of a file, but not its permissions.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
+}
+
+/// Gives a file another name, which must be free; copies it on file systems without hard links.
+pub(super) fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to).or_else(|_| copy(from, to))
+}
+
 /// Writes a file and waits until it is on disk.
 pub(super) fn write_synced(path: &Path, content: &ContentWriter<'_>) -> io::Result<()> {
     content(path)?;

@@ -1,7 +1,7 @@
 //! Copies of models.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use attentive_base::error::{Error, Result};
@@ -9,7 +9,7 @@ use attentive_config::Config;
 
 use super::atomic::ContentWriter;
 use super::{
-    Description, Provenance, SafetensorsFile, describe, files, packed_file, versioned_weights, write_model,
+    Description, Provenance, SafetensorsFile, StoredWeights, describe, files, packed_file, versioned_weights, write_model,
 };
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new
@@ -26,42 +26,50 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
         ));
     }
     let Description { config, tokenizers, provenance, .. } = describe(model)?;
-    let (name, source, sha256) = match packed_file(model) {
-        Some(path) => (files::PACKED, path, provenance.sha256_of(files::PACKED).map(str::to_owned)),
+    let sources: Vec<(&str, PathBuf, Option<String>)> = match packed_file(model) {
+        Some(path) => {
+            vec![(files::PACKED, path, provenance.sha256_of(files::PACKED).map(str::to_owned))]
+        }
         None => {
-            let (path, sha256) = versioned_weights::read(model, |file| {
-                let path = file.path().to_path_buf();
-                Ok((path, file.digest()?))
-            })?
-            .1;
-            (files::WEIGHTS, path, Some(sha256))
+            let digests = |stored: StoredWeights| {
+                let digest = |(name, file): (&'static str, SafetensorsFile)| {
+                    let path = file.path().to_path_buf();
+                    Ok((name, path, Some(file.digest()?)))
+                };
+                stored.into_files().map(digest).collect()
+            };
+            versioned_weights::read(model, digests)?.1
         }
     };
-    let write_weights = |path: &Path| {
-        fs::copy(&source, path)?;
-        let copied = SafetensorsFile::open(path, sha256.as_deref()).and_then(SafetensorsFile::digest);
-        copied.map(drop).map_err(io::Error::other)
-    };
+    let copies = sources.iter().map(|(_, source, sha256)| {
+        move |path: &Path| {
+            fs::copy(source, path)?;
+            let copied = SafetensorsFile::open(path, sha256.as_deref()).and_then(SafetensorsFile::digest);
+            copied.map(drop).map_err(io::Error::other)
+        }
+    });
+    let copies: Vec<_> = copies.collect();
     let shortlist = Config::home(model).join(files::SHORTLIST);
     let copy_shortlist = |path: &Path| fs::copy(&shortlist, path).map(drop);
     let report = model.join(files::REPORT);
     let copy_report = |path: &Path| fs::copy(&report, path).map(drop);
-    let mut others: Vec<(&str, &ContentWriter<'_>)> = vec![(name, &write_weights)];
+    let weights = sources.iter().zip(&copies);
+    let mut others: Vec<(&str, &ContentWriter<'_>)> =
+        weights.map(|((name, ..), copy)| (*name, copy as &ContentWriter<'_>)).collect();
     if shortlist.exists() {
         others.push((files::SHORTLIST, &copy_shortlist));
     }
     if report.exists() {
         others.push((files::REPORT, &copy_report));
     }
-    let sha256: BTreeMap<String, String> = sha256.iter().map(|sum| (name.to_owned(), sum.clone())).collect();
+    let sums = sources.iter().filter_map(|(name, _, sha256)| Some(((*name).to_owned(), sha256.clone()?)));
+    let sha256: BTreeMap<String, String> = sums.collect();
     let provenance = || Provenance { sha256: sha256.clone(), ..provenance.clone() };
     write_model(out, &config, &tokenizers, &others, &provenance)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::{LoadedWeights, MappedWeights, load};
 

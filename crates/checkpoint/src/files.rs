@@ -3,6 +3,9 @@
 /// The resolved configuration.
 pub const CONFIG: &str = "config.toml";
 pub const WEIGHTS: &str = "model.safetensors";
+/// The weights that training leaves unchanged, in the directory of a run and in its checkpoints. They are the
+/// same file on disk, unless the file system has no hard links.
+pub const FROZEN: &str = "frozen.safetensors";
 /// The weights of a quantized model.
 pub const PACKED: &str = "packed.safetensors";
 pub const SHORTLIST: &str = "shortlist.safetensors";
@@ -26,6 +29,7 @@ pub fn include(name: &str) -> bool {
     [
         CONFIG,
         WEIGHTS,
+        FROZEN,
         PACKED,
         SHORTLIST,
         REPORT,

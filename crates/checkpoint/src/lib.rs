@@ -31,6 +31,7 @@ mod run;
 mod safetensors_file;
 mod shortlist;
 mod stored_numbers;
+mod stored_weights;
 pub mod sums;
 mod unread_weights;
 mod versioned_weights;
@@ -58,7 +59,8 @@ pub use run::{MatmulBackend, Run, Snapshot, TrainingState};
 pub use safetensors_file::SafetensorsFile;
 pub use shortlist::write as write_shortlist;
 pub use stored_numbers::StoredNumbers;
-pub use unread_weights::{DenseFile, UnreadWeights};
+pub use stored_weights::StoredWeights;
+pub use unread_weights::{DenseFiles, UnreadWeights};
 pub use versioned_weights::finish_replacing;
 
 use attentive_architecture::Architecture;
@@ -122,12 +124,12 @@ pub fn load_as<W>(
             let weights = read(&recipe.architecture, UnreadWeights::Packed(packed))?;
             (provenance, (recipe, weights))
         }
-        None => versioned_weights::read(dir, |mut file| {
+        None => versioned_weights::read(dir, |mut stored| {
             // Meanwhile, the configuration and the tokenizers are read.
-            file.begin_checksum()?;
+            stored.begin_checksum()?;
             let recipe = Recipe::load(dir)?;
-            let file = DenseFile::new(file, &shapes(&recipe.architecture))?;
-            let weights = read(&recipe.architecture, UnreadWeights::Dense(file))?;
+            let files = DenseFiles::new(stored, &shapes(&recipe.architecture))?;
+            let weights = read(&recipe.architecture, UnreadWeights::Dense(files))?;
             Ok((recipe, weights))
         })
         // Whoever writes a configuration wants to know what is wrong with it first.
@@ -219,7 +221,7 @@ pub fn describe(dir: &Path) -> Result<Description> {
         }
         None => {
             let expected = shapes(&architecture);
-            let (provenance, ()) = versioned_weights::read(dir, |file| file.check(&expected))?;
+            let (provenance, ()) = versioned_weights::read(dir, |stored| stored.check(&expected))?;
             (provenance, Precision::F32)
         }
     };

@@ -1,6 +1,7 @@
 //! Weights that are used where they lie on disk.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -13,8 +14,9 @@ use super::{StoredNumbers, architecture, load_recipe, packed_file, shapes, versi
 /// no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
 #[derive(Debug)]
 pub struct MappedWeights {
-    file: Mapped,
-    tensors: Vec<MappedTensor>,
+    files: Vec<Mapped>,
+    /// With the index of their file.
+    tensors: Vec<(usize, MappedTensor)>,
 }
 
 /// A parameter in the file.
@@ -42,11 +44,22 @@ impl MappedWeights {
             ));
         }
         let expected = shapes(&architecture(&config, &tokenizers));
-        versioned_weights::read(dir, |file| file.mapped(&expected)).map(|(_, mapped)| mapped)
+        versioned_weights::read(dir, |stored| stored.mapped(&expected)).map(|(_, mapped)| mapped)
     }
 
-    pub(super) fn new(file: Mapped, tensors: Vec<MappedTensor>) -> Self {
-        Self { file, tensors }
+    /// The parameters of several files, in the order of `expected` (name and shape).
+    pub(super) fn joined(
+        files: Vec<(Mapped, Vec<MappedTensor>)>,
+        expected: &[(String, Vec<usize>)],
+    ) -> Self {
+        let (files, tensors): (Vec<Mapped>, Vec<_>) = files.into_iter().unzip();
+        let tensors = tensors.into_iter().enumerate();
+        let tensors = tensors.flat_map(|(file, tensors)| tensors.into_iter().map(move |one| (file, one)));
+        let places: HashMap<&str, usize> =
+            expected.iter().enumerate().map(|(place, (name, _))| (name.as_str(), place)).collect();
+        let mut tensors: Vec<(usize, MappedTensor)> = tensors.collect();
+        tensors.sort_by_key(|(_, tensor)| places.get(tensor.name.as_str()));
+        Self { files, tensors }
     }
 
     /// Returns the number of parameters.
@@ -64,7 +77,7 @@ impl MappedWeights {
     /// # Panics
     /// If there are not as many parameters.
     pub fn parameter(&self, index: usize) -> (&str, &[usize]) {
-        let MappedTensor { name, shape, .. } = &self.tensors[index];
+        let (_, MappedTensor { name, shape, .. }) = &self.tensors[index];
         (name, shape)
     }
 
@@ -74,7 +87,7 @@ impl MappedWeights {
     /// # Panics
     /// If there are not as many parameters.
     pub fn values(&self, index: usize) -> Cow<'_, [f32]> {
-        let MappedTensor { numbers, bytes, .. } = &self.tensors[index];
-        numbers.widened(&self.file[bytes.clone()])
+        let (file, MappedTensor { numbers, bytes, .. }) = &self.tensors[index];
+        numbers.widened(&self.files[*file][bytes.clone()])
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::StoredNumbers;
+use super::{StoredNumbers, files};
 
 /// `provenance.json`: records what a model was trained on and how well it scored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,9 +93,9 @@ impl Provenance {
         self.sha256.get(name).map(String::as_str)
     }
 
-    /// This provenance with only the checksum of the file `name`.
-    pub(super) fn of_file(mut self, name: &str) -> Self {
-        self.sha256.retain(|file, _| file == name);
+    /// This provenance with only the checksums of the weights.
+    pub(super) fn of_weights(mut self) -> Self {
+        self.sha256.retain(|file, _| [files::WEIGHTS, files::FROZEN].contains(&file.as_str()));
         self
     }
 

@@ -1,8 +1,7 @@
 //! Finds the checkpoint to resume from, even if files are damaged or lost.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
@@ -12,7 +11,7 @@ use attentive_config::BestBy;
 use super::run::{OPTIMIZER, STATE};
 use super::safetensors_file::check_sha256;
 use super::{
-    Choice, Provenance, Run, SafetensorsFile, TrainingState, files, read_json, versioned_weights, weights,
+    Choice, Provenance, Run, SafetensorsFile, StoredWeights, TrainingState, atomic::copy, files, read_json, versioned_weights, weights,
 };
 
 /// The checkpoint to resume from.
@@ -67,10 +66,11 @@ impl Run {
     fn check(&self, step: u64) -> Result<()> {
         let folder = self.folder(step);
         let provenance = self.provenance(step)?;
-        for name in [files::WEIGHTS, OPTIMIZER] {
-            let file = SafetensorsFile::open(&folder.join(name), provenance.sha256_of(name))?;
-            if provenance.sha256_of(name).is_some() {
-                file.digest()?;
+        for name in [files::WEIGHTS, files::FROZEN, OPTIMIZER] {
+            let sha256 = provenance.sha256_of(name);
+            if sha256.is_some() || name != files::FROZEN {
+                let file = SafetensorsFile::open(&folder.join(name), sha256)?;
+                sha256.map_or(Ok(()), |_| file.digest().map(drop))?;
             }
         }
         let path = folder.join(STATE);
@@ -95,7 +95,7 @@ impl Run {
     pub fn mend(&self, best: &BTreeMap<Choice, u64>, last: u64) -> Result<Vec<String>> {
         self.point_to_last(last)?;
         let mut warnings = self.delete_after(last)?;
-        let digest = |step| self.weights(step).and_then(SafetensorsFile::digest);
+        let digest = |step| self.weights(step).and_then(StoredWeights::digest);
         let mut found = BTreeMap::new();
         for role in [Choice::Best].into_iter().chain(BestBy::ALL.map(Choice::BestBy)) {
             let intact = best.get(&role).and_then(|&step| match digest(step) {
@@ -112,11 +112,15 @@ impl Run {
             Some(best) => best,
             None => (last, digest(last)?),
         };
-        let provenance = self.provenance(step)?.of_file(files::WEIGHTS);
-        let is_current = versioned_weights::read(self.dir(), SafetensorsFile::digest)
-            .is_ok_and(|(current, found)| current.of_file(files::WEIGHTS) == provenance && found == sha256);
+        let provenance = self.provenance(step)?.of_weights();
+        let is_current = versioned_weights::read(self.dir(), StoredWeights::digest)
+            .is_ok_and(|(current, found)| current.of_weights() == provenance && found == sha256);
         if !is_current {
-            let weights = self.folder(step).join(files::WEIGHTS);
+            let folder = self.folder(step);
+            if provenance.sha256_of(files::FROZEN).is_some() {
+                self.share_frozen(&folder)?;
+            }
+            let weights = folder.join(files::WEIGHTS);
             versioned_weights::replace(self.dir(), &provenance, &|path| copy(&weights, path))?;
         }
         Ok(warnings)
@@ -158,10 +162,9 @@ impl Run {
     ///
     /// # Errors
     /// Fails if the file is missing, or damaged as far as its header shows.
-    pub fn weights(&self, step: u64) -> Result<SafetensorsFile> {
-        let provenance = self.provenance(step)?;
-        let path = self.folder(step).join(files::WEIGHTS);
-        SafetensorsFile::open(&path, provenance.sha256_of(files::WEIGHTS))
+    pub fn weights(&self, step: u64) -> Result<StoredWeights> {
+        let (folder, provenance) = (self.folder(step), self.provenance(step)?);
+        StoredWeights::open(&folder.join(files::WEIGHTS), &folder, &provenance)
     }
 
     /// The provenance of the checkpoint at `step`.
@@ -173,11 +176,6 @@ impl Run {
 fn check_file(path: &Path, sha256: &str) -> Result<()> {
     let bytes = regular_file::read_whole(path).map_err(Error::io("read", path))?;
     check_sha256(path, &weights::sha256_of(&bytes), sha256)
-}
-
-/// Copies the content of a file, but not its permissions.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
 }
 
 /// The warning about the best checkpoint, that of update `step`, that cannot be read.

@@ -1,6 +1,6 @@
 //! The checkpoints of a training run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -14,6 +14,7 @@ use attentive_model::engine::Precision;
 use attentive_model::model::Parameter;
 use serde::{Deserialize, Serialize};
 
+use super::atomic::ContentWriter;
 use super::weights::{self, NamedTensor};
 use super::{
     Choice, Provenance, SafetensorsFile, atomic, files, read_json, step_folder, to_json, versioned_weights,
@@ -69,6 +70,8 @@ pub struct Snapshot<'a, P> {
     /// Update, position and the trainer's state.
     pub state: &'a TrainingState<P>,
     pub weights: &'a [Parameter],
+    /// The names of the weights that the run leaves unchanged. They are written once.
+    pub frozen: &'a BTreeSet<String>,
     /// The optimizer's tensors.
     pub optimizer: &'a [NamedTensor<'a>],
     /// The origin of the weights.
@@ -76,12 +79,32 @@ pub struct Snapshot<'a, P> {
 }
 
 impl<P> Snapshot<'_, P> {
-    /// Returns the checksums of its files, including `state`.
-    fn sha256(&self, state: &[u8]) -> io::Result<BTreeMap<String, String>> {
-        let Self { weights, optimizer, .. } = *self;
-        let (weights, optimizer) = rayon::join(|| weights::sha256(weights), || weights::sha256(optimizer));
-        let sums = [(files::WEIGHTS, weights?), (OPTIMIZER, optimizer?), (STATE, weights::sha256_of(state))];
-        Ok(sums.map(|(name, sum)| (name.to_owned(), sum)).into())
+    /// The weights that are frozen or not.
+    fn weights(&self, is_frozen: bool) -> impl Iterator<Item = &Parameter> {
+        self.weights.iter().filter(move |weight| self.frozen.contains(&weight.name) == is_frozen)
+    }
+
+    /// True if exactly its frozen weights are in the file `path`.
+    fn are_frozen_in(&self, path: &Path) -> bool {
+        let shapes = self.weights(true).map(|weight| (weight.name.clone(), weight.shape.clone()));
+        let shapes: Vec<_> = shapes.collect();
+        SafetensorsFile::open(path, None).is_ok_and(|file| file.check(&shapes).is_ok())
+    }
+
+    /// Returns the checksums of its files, including `state`; that of the frozen weights may be `known`.
+    fn sha256(&self, state: &[u8], known: Option<String>) -> io::Result<BTreeMap<String, String>>
+    where
+        P: Sync,
+    {
+        let trained = || weights::sha256(self.weights(false));
+        let (trained, optimizer) = rayon::join(trained, || weights::sha256(self.optimizer));
+        let sums = [(files::WEIGHTS, trained?), (OPTIMIZER, optimizer?), (STATE, weights::sha256_of(state))];
+        let mut sums = BTreeMap::from(sums.map(|(name, sum)| (name.to_owned(), sum)));
+        if !self.frozen.is_empty() {
+            let frozen = known.map_or_else(|| weights::sha256(self.weights(true)), Ok)?;
+            sums.insert(files::FROZEN.to_owned(), frozen);
+        }
+        Ok(sums)
     }
 }
 
@@ -104,7 +127,7 @@ impl Run {
     ///
     /// # Errors
     /// Fails if a file cannot be written; the previous state then remains intact.
-    pub fn save<P: Serialize>(
+    pub fn save<P: Serialize + Sync>(
         &self,
         snapshot: &Snapshot<'_, P>,
         better: &[Choice],
@@ -113,8 +136,12 @@ impl Run {
         let step = snapshot.state.step;
         let folder = step_folder(&self.dir, step);
         let state = to_json(snapshot.state)?;
+        // Frozen weights are those of the last checkpoint, if there was one.
+        let shared = self.dir.join(files::FROZEN);
+        let known = self.frozen_sum().filter(|_| snapshot.are_frozen_in(&shared));
+        let has_shared = known.is_some();
         let provenance = Provenance {
-            sha256: snapshot.sha256(&state).map_err(Error::io("write", &folder))?,
+            sha256: snapshot.sha256(&state, known).map_err(Error::io("write", &folder))?,
             ..snapshot.provenance.clone()
         };
         let provenance_json = to_json(&provenance)?;
@@ -125,25 +152,47 @@ impl Run {
         }
         let checkpoints = self.dir.join(files::CHECKPOINTS);
         fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
-        atomic::write_folder(
-            &folder,
-            &[
-                (files::WEIGHTS, &|path| weights::write(path, snapshot.weights)),
-                (OPTIMIZER, &|path| weights::write(path, snapshot.optimizer)),
-                (STATE, &|path| fs::write(path, &state)),
-                (files::PROVENANCE, &|path| fs::write(path, &provenance_json)),
-            ],
-        )?;
+        let write_frozen = |path: &Path| match has_shared {
+            true => atomic::link(&shared, path),
+            false => weights::write(path, snapshot.weights(true)),
+        };
+        let contents: [(&str, &ContentWriter<'_>); 5] = [
+            (files::FROZEN, &write_frozen),
+            (files::WEIGHTS, &|path| weights::write(path, snapshot.weights(false))),
+            (OPTIMIZER, &|path| weights::write(path, snapshot.optimizer)),
+            (STATE, &|path| fs::write(path, &state)),
+            (files::PROVENANCE, &|path| fs::write(path, &provenance_json)),
+        ];
+        let unneeded = usize::from(snapshot.frozen.is_empty());
+        atomic::write_folder(&folder, &contents[unneeded..])?;
+        if !snapshot.frozen.is_empty() && !has_shared {
+            self.share_frozen(&folder)?;
+        }
         for role in [Choice::Last].iter().chain(better) {
             self.point(*role, step)?;
         }
         if better.contains(&Choice::Best) || self.best()?.is_none() {
-            versioned_weights::replace(&self.dir, &provenance.of_file(files::WEIGHTS), &|path| {
-                weights::write(path, snapshot.weights)
+            versioned_weights::replace(&self.dir, &provenance.of_weights(), &|path| {
+                weights::write(path, snapshot.weights(false))
             })?;
         }
         self.prune(keep_last)?;
         Ok(folder)
+    }
+
+    /// The checksum of the frozen weights in the run directory, if its provenance has it.
+    fn frozen_sum(&self) -> Option<String> {
+        let provenance: Provenance = read_json(&self.dir.join(files::PROVENANCE)).ok()?;
+        provenance.sha256_of(files::FROZEN).map(str::to_owned)
+    }
+
+    /// Makes the frozen weights of the checkpoint in `folder` those of the run directory, too.
+    pub(super) fn share_frozen(&self, folder: &Path) -> Result<()> {
+        let from = folder.join(files::FROZEN);
+        atomic::write_with(&self.dir.join(files::FROZEN), &|path| {
+            let _ = fs::remove_file(path);
+            atomic::link(&from, path)
+        })
     }
 
     /// Returns the update of the latest checkpoint.

@@ -4,14 +4,14 @@ use attentive_base::error::Result;
 use attentive_model::engine::{Precision, Weights};
 use attentive_model::model::Parameter;
 
-use super::{LoadedWeights, QuantizedWeights, SafetensorsFile};
+use super::{LoadedWeights, QuantizedWeights, StoredWeights};
 
 /// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32`
 /// have not been read.
 #[derive(Debug)]
 pub enum UnreadWeights {
-    /// In `f32`, as training wrote them.
-    Dense(DenseFile),
+    /// As training or import wrote them.
+    Dense(DenseFiles),
     /// Quantized; they are used where they lie in their file.
     Packed(QuantizedWeights),
 }
@@ -29,21 +29,21 @@ impl UnreadWeights {
     }
 }
 
-/// A file of weights in `f32`.
+/// Files of weights as training or import wrote them.
 #[derive(Debug)]
-pub struct DenseFile {
-    file: SafetensorsFile,
+pub struct DenseFiles {
+    stored: StoredWeights,
     expected: Vec<(String, Vec<usize>)>,
 }
 
-impl DenseFile {
-    /// The file `file`, in which the parameters `expected` (name and shape) are.
+impl DenseFiles {
+    /// The files `stored`, in which the parameters `expected` (name and shape) are.
     ///
     /// # Errors
-    /// Any error of [`SafetensorsFile::check`].
-    pub(super) fn new(file: SafetensorsFile, expected: &[(String, Vec<usize>)]) -> Result<Self> {
-        file.check(expected)?;
-        Ok(Self { file, expected: expected.to_vec() })
+    /// Any error of [`StoredWeights::check`].
+    pub(super) fn new(stored: StoredWeights, expected: &[(String, Vec<usize>)]) -> Result<Self> {
+        stored.check(expected)?;
+        Ok(Self { stored, expected: expected.to_vec() })
     }
 
     /// Reads all parameters, in the order of the architecture.
@@ -51,7 +51,7 @@ impl DenseFile {
     /// # Errors
     /// See [`UnreadWeights::read`].
     pub fn parameters(self) -> Result<Vec<Parameter>> {
-        self.file.parameters(&self.expected)
+        self.stored.parameters(&self.expected)
     }
 
     /// Returns what `build` makes of the weights in `precision`: an engine. Each matrix is packed before the
@@ -60,6 +60,6 @@ impl DenseFile {
     /// # Errors
     /// See [`UnreadWeights::read`].
     pub fn packed<T>(self, precision: Precision, build: impl FnOnce(&mut dyn Weights) -> T) -> Result<T> {
-        self.file.packed(&self.expected, precision, build)
+        self.stored.packed(&self.expected, precision, build)
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 
 use super::atomic::{self, ContentWriter};
-use super::{Provenance, SafetensorsFile, files, missing, read_json, sums, to_json};
+use super::{Provenance, SafetensorsFile, StoredWeights, files, missing, read_json, sums, to_json};
 
 /// Number of attempts to read while a run replaces the files.
 const ATTEMPTS: usize = 3;
@@ -62,27 +62,27 @@ pub fn finish_replacing(dir: &Path) -> Result<()> {
 /// # Errors
 /// Fails if a file is missing or damaged, if the weights do not match the provenance (as far as `read`
 /// checks), or if `read` fails.
-pub(super) fn read<T>(dir: &Path, read: impl Fn(SafetensorsFile) -> Result<T>) -> Result<(Provenance, T)> {
+pub(super) fn read<T>(dir: &Path, read: impl Fn(StoredWeights) -> Result<T>) -> Result<(Provenance, T)> {
     let (weights, pending) = paths(dir);
     let provenance_path = dir.join(files::PROVENANCE);
     let mut provenance: Provenance = read_json(&provenance_path)?;
     let mut attempt = 1;
     loop {
-        let sha256 = provenance.sha256_of(files::WEIGHTS);
+        let open = |path| StoredWeights::open(path, dir, &provenance);
         // Pending weights first: if there are none, the weights of this provenance are already in place.
-        if sha256.is_some()
-            && let Ok(found) = SafetensorsFile::open(&pending, sha256).and_then(&read)
+        if provenance.sha256_of(files::WEIGHTS).is_some()
+            && let Ok(found) = open(&pending).and_then(&read)
         {
             return Ok((provenance, found));
         }
-        let error = match SafetensorsFile::open(&weights, sha256).and_then(&read) {
+        let error = match open(&weights).and_then(&read) {
             Ok(found) => return Ok((provenance, found)),
             Err(error) => error,
         };
         let latest: Provenance = read_json(&provenance_path)?;
         if latest == provenance || attempt == ATTEMPTS {
             return Err(match error {
-                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => missing(&weights),
+                Error::Io { source, path, .. } if source.kind() == io::ErrorKind::NotFound => missing(&path),
                 error => error,
             });
         }
@@ -126,7 +126,7 @@ mod tests {
     /// Returns the update according to the provenance, and a value of the weights.
     fn current(dir: &Path) -> (u64, f32) {
         let expected = [("a".into(), vec![2])];
-        let (provenance, parameters) = read(dir, |file| file.parameters(&expected)).expect("whole");
+        let (provenance, parameters) = read(dir, |stored| stored.parameters(&expected)).expect("whole");
         (provenance.step, parameters[0].values[0])
     }
 
@@ -168,9 +168,9 @@ mod tests {
         let count = std::cell::Cell::new(0);
         let counted = |replaced: bool| {
             count.set(0);
-            read(dir, |file| {
+            read(dir, |stored| {
                 count.set(count.get() + 1);
-                let digest = file.digest();
+                let digest = stored.digest();
                 if replaced && count.get() == 1 {
                     put(dir, 3);
                 }

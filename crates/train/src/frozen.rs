@@ -53,6 +53,11 @@ impl Frozen {
         self.n_weights
     }
 
+    /// Their names.
+    pub(super) fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+
     /// Freezes these parameters of `model`.
     pub(super) fn apply(&self, model: &Model) {
         model.freeze(|name| self.names.contains(name));

@@ -36,6 +36,7 @@ pub(super) struct PreparedRun {
     pub dir: PathBuf,
     pub material: Material,
     pub learner: Learner,
+    pub frozen: Frozen,
     pub memory: MemoryEstimate,
     /// The update of the checkpoint to resume from.
     pub resume_at: Option<u64>,
@@ -163,6 +164,7 @@ pub(super) fn prepare(
         processes: processes.clone(),
         dir: dir.to_path_buf(),
         learner,
+        frozen,
         material,
         memory,
         resume_at,

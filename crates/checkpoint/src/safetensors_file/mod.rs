@@ -3,6 +3,8 @@
 mod checksum;
 mod packing;
 
+pub(crate) use packing::packed;
+
 use attentive_base::hexadecimal;
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +23,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use sha2::{Digest, Sha256};
 
 use super::StoredNumbers;
-use super::mapped_weights::{MappedTensor, MappedWeights};
+use super::mapped_weights::MappedTensor;
 use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
@@ -96,7 +98,7 @@ impl SafetensorsFile {
     }
 
     /// Begins to compute the checksum of the tensors in another thread, if one is expected, so that
-    /// [`SafetensorsFile::packed`] need not wait for it as long.
+    /// [`packed`] need not wait for it as long.
     ///
     /// # Errors
     /// [`Error::Model`] if the file has been changed since it was opened; [`Error::Io`].
@@ -108,6 +110,11 @@ impl SafetensorsFile {
         let begun = Checksum::start(&self.file, &self.path, self.data.clone(), self.hash.clone());
         self.checksum = Some(begun.map_err(Error::io("read", &self.path))?);
         Ok(())
+    }
+
+    /// True if it has the tensor `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tensors.iter().any(|(own, _)| own == name)
     }
 
     /// The path at which it was opened.
@@ -170,7 +177,7 @@ impl SafetensorsFile {
     ///
     /// # Errors
     /// Any error of [`SafetensorsFile::check`].
-    pub(super) fn mapped(self, expected: &[(String, Vec<usize>)]) -> Result<MappedWeights> {
+    pub(super) fn mapped(self, expected: &[(String, Vec<usize>)]) -> Result<(Mapped, Vec<MappedTensor>)> {
         let expected_indices = self.expected_indices(expected)?;
         let mut indices = vec![0; expected.len()];
         for (index, expected_index) in expected_indices.into_iter().enumerate() {
@@ -185,8 +192,7 @@ impl SafetensorsFile {
             let bytes = start + first..start + end;
             MappedTensor { name: name.clone(), shape: shape.clone(), numbers, bytes }
         };
-        let tensors = expected.iter().zip(indices).map(tensor).collect();
-        Ok(MappedWeights::new(file, tensors))
+        Ok((file, expected.iter().zip(indices).map(tensor).collect()))
     }
 
     /// Reads exactly the parameters `expected` (name and shape), in that order. Allocates only after

@@ -5,6 +5,7 @@ use std::fs;
 use attentive_model::engine::{Engine, Precision};
 
 use super::*;
+use crate::MappedWeights;
 use crate::weights::{sha256_of, write};
 
 fn read(path: &Path, expected: &[(String, Vec<usize>)]) -> Result<Vec<Parameter>> {
@@ -38,7 +39,7 @@ fn mapped_parameters_are_those_that_are_read() {
     write(&path, &parameters).expect("write");
     let expected = parameters.each_ref().map(|parameter| (parameter.name.clone(), parameter.shape.clone()));
     let mapped = SafetensorsFile::open(&path, None).expect("open").mapped(&expected);
-    let mapped = mapped.expect("map");
+    let mapped = MappedWeights::joined(vec![mapped.expect("map")], &expected);
     assert_eq!(mapped.len(), 2);
     for (index, read) in read(&path, &expected).expect("read").into_iter().enumerate() {
         assert_eq!(mapped.parameter(index), (&*read.name, &*read.shape));
@@ -72,7 +73,7 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
         file
     };
     let made = |file: SafetensorsFile| {
-        file.packed(&expected, Precision::F32, |weights| Engine::new(&architecture, weights))
+        packed(vec![(file, expected.clone())], Precision::F32, |weights| Engine::new(&architecture, weights))
     };
     let engine = |sha256: &str| {
         let (now, before) = (made(open(sha256)), made(begun(sha256)));
@@ -81,12 +82,11 @@ fn an_engine_has_the_weights_of_its_file_and_refuses_damage() {
     };
     // One of them is packed before the others.
     assert!(expected.iter().map(size).max() > Some(packing::LARGE));
-    let packed = engine(&sha256).expect("whole");
-    let found = attentive_model::engine::parameters(packed.weights(), &architecture);
+    let found = attentive_model::engine::parameters(engine(&sha256).expect("whole").weights(), &architecture);
     assert!(found == parameters, "the weights differ");
     assert!(begun(&sha256).parameters(&expected).expect("whole") == parameters);
     // The checksum ends with the error.
-    begun(&sha256).packed(&[], Precision::F32, |_| ()).expect_err("other parameters");
+    packed(vec![(begun(&sha256), Vec::new())], Precision::F32, |_| ()).expect_err("other parameters");
 
     let mut bytes = fs::read(&path).expect("read");
     *bytes.last_mut().expect("not empty") ^= 1;

@@ -221,3 +221,66 @@ fn models_that_do_not_fit_are_refused() {
     config.model.freeze = vec!["encode.*".into()];
     assert!(refused(&config).contains("`encode.*`, which matches none"));
 }
+
+/// The tensors in a file.
+fn names(path: &Path) -> Vec<String> {
+    let file = fs::read(path).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&file).unwrap();
+    tensors.names().into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn frozen_weights_are_stored_once() {
+    let folder = with_source("n_decoder_layers = 1");
+    let config = from_source(folder.path(), "freeze = ['encoder.*', 'src.embedding.weight']");
+    let dir = folder.path().join("tuned");
+    run(&config, &dir, 1, 8);
+    let is_frozen = |name: &String| name.starts_with("encoder.") || name == "src.embedding.weight";
+    let folders = Run::new(&dir).steps().unwrap().into_iter().map(|step| Run::new(&dir).folder(step));
+    let folders: Vec<PathBuf> = folders.chain([dir.clone()]).collect();
+    assert!(folders.len() > 2);
+    let [all, last] = [weights(&dir), weights_at(&dir, 8)];
+    for folder in &folders {
+        let [trained, frozen] = [files::WEIGHTS, files::FROZEN].map(|name| names(&folder.join(name)));
+        assert!(!trained.iter().any(is_frozen) && frozen.iter().all(is_frozen));
+        assert_eq!(trained.len() + frozen.len(), all.len());
+        assert_eq!(weights(folder).len(), all.len());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let inode = |dir: &Path| fs::metadata(dir.join(files::FROZEN)).unwrap().ino();
+            assert_eq!(inode(folder), inode(&dir));
+        }
+    }
+    // All ways of reading find both parts.
+    let mapped = checkpoint::MappedWeights::open(&dir).unwrap();
+    assert_eq!(mapped.len(), all.len());
+    for index in 0..mapped.len() {
+        assert_eq!(*mapped.values(index), all[mapped.parameter(index).0]);
+    }
+    let packed = Pipeline::load(&dir).unwrap().parameters();
+    assert_eq!(packed.into_iter().map(|one| (one.name, one.values)).collect::<BTreeMap<_, _>>(), all);
+    let copy = folder.path().join("copy");
+    checkpoint::copy(&dir, &copy).unwrap();
+    assert_eq!(weights(&copy), all);
+    let mean = folder.path().join("mean");
+    let selection = checkpoint::AverageSelection::Last(2);
+    checkpoint::average(&dir, &selection, &mean).unwrap();
+    assert!(names(&mean.join(files::WEIGHTS)).len() == all.len() && !mean.join(files::FROZEN).exists());
+
+    // What is lost in the run directory comes from the checkpoint; damage in it is found.
+    fs::remove_file(dir.join(files::FROZEN)).unwrap();
+    assert!(load(&dir).unwrap_err().to_string().contains(files::FROZEN));
+    run(&config, &dir, 1, 8);
+    assert_eq!(weights(&dir), all);
+    let path = Run::new(&dir).folder(8).join(files::FROZEN);
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, bytes).unwrap();
+    assert!(load(&Run::new(&dir).folder(8)).unwrap_err().to_string().contains("damaged"));
+    let point = Run::new(&dir).resume_point().unwrap().unwrap();
+    assert!(point.step < 8 && point.warning.unwrap().contains("damaged"));
+    run(&config, &dir, 1, 8);
+    assert_eq!(weights_at(&dir, 8), last);
+}

@@ -319,6 +319,7 @@ impl<'a> Trainer<'a> {
         let snapshot = Snapshot {
             state: &state,
             weights: &model.copied(),
+            frozen: setup.frozen.names(),
             optimizer,
             provenance: &setup.material.provenance,
         };
