@@ -87,6 +87,83 @@ fn an_imported_model_is_trained_and_resumed_without_it() {
 }
 
 #[test]
+fn a_run_that_does_not_fit_is_told_what_freezing_saves() {
+    let folder = folder_with(&["marian"]);
+    configure(&folder, "marian", "", PAIRS);
+    let small = "train c.toml --output run --set train.max_memory_mb=1";
+    folder.fails(small, 2, &["weights, gradients, optimizer and data", "changes the limit\n"]);
+    // A model that is little else than embeddings.
+    let words: String = (0..9000).map(|n| format!("v{n} v{n}\n")).collect();
+    folder.write("words", words).write(
+        "wide.toml",
+        "
+[data]
+train = { src = 'words', tgt = 'words' }
+[tokenizer]
+kind = 'word'
+min_frequency = 1
+vocab_size = 10000
+[model]
+d_model = 256
+d_ff = 8
+n_encoder_layers = 1
+n_decoder_layers = 1
+[train]
+max_steps = 2
+batch_tokens = 64
+schedule = { warmup_steps = 1 }
+",
+    );
+    succeeds(&folder, "train wide.toml --output wide");
+    folder.write("c.toml", "[model]\nfrom = 'wide'\n[data]\ntrain = { src = 'words', tgt = 'words' }\n");
+    folder.fails(small, 2, &["changes the limit; `model.freeze = [\"*.embedding.weight\"]` saves about 3"]);
+}
+
+#[test]
+fn what_a_run_takes_on_disk_is_predicted() {
+    let folder = folder_with(&["marian"]);
+    configure(&folder, "marian", "freeze = [\"encoder.*\", \"src.embedding.weight\"]", PAIRS);
+    let said = succeeds(&folder, "train c.toml --output run --set train.save_every=1");
+    let predicted = said.split(" of RAM, ").nth(1).unwrap().split(" on disk").next().unwrap();
+    let (number, unit) = predicted.split_once(' ').unwrap();
+    let predicted = number.parse::<f64>().unwrap() * if unit == "kB" { 1e3 } else { 1e6 };
+    let size = |path: &str| fs::metadata(folder.path("run").join(path)).unwrap().len() as f64;
+    let folders: Vec<String> = fs::read_dir(folder.path("run/checkpoints"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("step-"))
+        .collect();
+    let in_folders = folders.iter().map(|name| {
+        let of = |file: &str| size(&format!("checkpoints/{name}/{file}"));
+        of("model.safetensors") + of("optimizer.safetensors")
+    });
+    let found = in_folders.sum::<f64>() + size("model.safetensors") + size("frozen.safetensors");
+    // One more checkpoint at a time, and one more model; headers and other files are small.
+    assert!(found > 0.6 * predicted && found < 1.3 * predicted, "{found} of {predicted}: {folders:?}");
+}
+
+#[test]
+fn a_model_that_came_in_halves_is_exported_in_halves_after_training() {
+    let folder = folder_with(&["marian"]);
+    let path = folder.path("marian/provenance.json");
+    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    provenance["numbers"] = "bf16".into();
+    fs::write(&path, provenance.to_string()).unwrap();
+    configure(&folder, "marian", "", PAIRS);
+    succeeds(&folder, "train c.toml --output run --set train.max_steps=4");
+    succeeds(&folder, "train c.toml --output run --resume");
+    let info: Value = serde_json::from_str(&folder.run("info run --json").stdout).unwrap();
+    assert_eq!((&info["precision"], &info["provenance"]["numbers"]), (&"f32".into(), &"bf16".into()));
+    let said = succeeds(&folder, "export run --to hf --output theirs");
+    assert!(said.contains("rounded to bf16, the number type of the imported model"), "{said}");
+    let file = fs::read(folder.path("theirs/model.safetensors")).unwrap();
+    let header = String::from_utf8_lossy(&file[..4000]);
+    assert!(header.contains("\"BF16\"") && !header.contains("\"F32\""), "{header}");
+    let config = fs::read_to_string(folder.path("theirs/config.json")).unwrap();
+    assert!(config.contains("\"torch_dtype\": \"bfloat16\""), "{config}");
+}
+
+#[test]
 fn what_contradicts_the_model_is_refused() {
     let folder = folder_with(&["marian"]);
     configure(&folder, "marian", "", PAIRS);

@@ -9,7 +9,8 @@ use attentive_config::Config;
 
 use super::atomic::ContentWriter;
 use super::{
-    Description, Provenance, SafetensorsFile, StoredWeights, describe, files, packed_file, versioned_weights, write_model,
+    Description, Provenance, SafetensorsFile, StoredWeights, describe, files, packed_file, versioned_weights,
+    write_model,
 };
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new

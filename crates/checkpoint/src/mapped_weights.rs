@@ -48,10 +48,7 @@ impl MappedWeights {
     }
 
     /// The parameters of several files, in the order of `expected` (name and shape).
-    pub(super) fn joined(
-        files: Vec<(Mapped, Vec<MappedTensor>)>,
-        expected: &[(String, Vec<usize>)],
-    ) -> Self {
+    pub(super) fn joined(files: Vec<(Mapped, Vec<MappedTensor>)>, expected: &[(String, Vec<usize>)]) -> Self {
         let (files, tensors): (Vec<Mapped>, Vec<_>) = files.into_iter().unzip();
         let tensors = tensors.into_iter().enumerate();
         let tensors = tensors.flat_map(|(file, tensors)| tensors.into_iter().map(move |one| (file, one)));

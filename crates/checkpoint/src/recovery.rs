@@ -11,7 +11,8 @@ use attentive_config::BestBy;
 use super::run::{OPTIMIZER, STATE};
 use super::safetensors_file::check_sha256;
 use super::{
-    Choice, Provenance, Run, SafetensorsFile, StoredWeights, TrainingState, atomic::copy, files, read_json, versioned_weights, weights,
+    Choice, Provenance, Run, SafetensorsFile, StoredWeights, TrainingState, atomic::copy, files, read_json,
+    versioned_weights, weights,
 };
 
 /// The checkpoint to resume from.

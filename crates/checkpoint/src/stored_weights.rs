@@ -26,7 +26,9 @@ impl StoredWeights {
         let frozen = provenance.sha256_of(files::FROZEN);
         Ok(Self {
             trained: SafetensorsFile::open(trained, provenance.sha256_of(files::WEIGHTS))?,
-            frozen: frozen.map(|sha256| SafetensorsFile::open(&dir.join(files::FROZEN), Some(sha256))).transpose()?,
+            frozen: frozen
+                .map(|sha256| SafetensorsFile::open(&dir.join(files::FROZEN), Some(sha256)))
+                .transpose()?,
         })
     }
 
@@ -55,8 +57,10 @@ impl StoredWeights {
         let Some(file) = self.frozen else {
             return self.trained.parameters(expected);
         };
-        let (mut trained, mut frozen) =
-            (self.trained.parameters(&trained)?.into_iter(), file.parameters(&frozen)?.into_iter().peekable());
+        let (mut trained, mut frozen) = (
+            self.trained.parameters(&trained)?.into_iter(),
+            file.parameters(&frozen)?.into_iter().peekable(),
+        );
         let in_order = expected.iter().map(|(name, _)| match frozen.next_if(|next| next.name == *name) {
             Some(frozen) => frozen,
             None => trained.next().expect("each parameter is in one of the files"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use attentive_base::count::plural;
 use attentive_data as data;
 use attentive_train::report::{Event, Observer, Preparing, StartReport, StepReport, ValidationReport};
-use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{DecimalBytes, FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
 use super::samples;
@@ -234,6 +234,7 @@ fn start_line(report: &StartReport) -> String {
         steps_per_epoch,
         memory,
         gpu_memory,
+        disk,
         products,
         processes,
     } = report;
@@ -262,13 +263,14 @@ fn start_line(report: &StartReport) -> String {
     };
     format!(
         "{} parameters; {vocabularies}; {} {}, {} {} per epoch; {course}; \
-         {products}{processes}; at most about {:.0} MB of RAM{gpu}{each}",
+         {products}{processes}; at most about {:.0} MB of RAM{gpu}{each}, {} on disk",
         count(*n_parameters),
         count(*n_examples),
         plural(*n_examples as u64, "example"),
         HumanCount(*steps_per_epoch),
         plural(*steps_per_epoch, "update"),
-        *memory as f64 / 1e6
+        *memory as f64 / 1e6,
+        DecimalBytes(*disk)
     )
 }
 

@@ -7,6 +7,7 @@ mod best;
 mod corpora;
 pub mod device;
 mod directory;
+mod disk;
 mod duplicates;
 mod exchange;
 mod fitting_batch;

@@ -6,6 +6,7 @@ use attentive_architecture::Architecture;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, Provenance, Run, files};
 use attentive_config::{Config, KeyDifference, OptimizerKind};
+use attentive_data::BatchSize;
 use attentive_device::current;
 use attentive_interop::ExportFormat;
 use attentive_kernels::threads::Threads;
@@ -26,6 +27,9 @@ use super::memory::Subject;
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer};
 use super::{Existing, Learner, MemoryEstimate, RunOptions, Schedule, memory};
+
+/// A pattern of the names of all embeddings.
+const EMBEDDINGS: &str = "*.embedding.weight";
 
 /// A prepared run.
 #[derive(Debug)]
@@ -375,9 +379,40 @@ pub(super) fn check_memory(
     let memory = MemoryEstimate::predict(&subject, &feed.sizes());
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
         let with_budget = |tokens| MemoryEstimate::predict(&subject, &feed.sizes_within(tokens));
-        memory.check(batch_tokens, limit, feed.least_batch_tokens(), with_budget)?;
+        let checked = memory.check(batch_tokens, limit, feed.least_batch_tokens(), with_budget);
+        checked.map_err(|error| with_frozen_embeddings(error, &subject, memory, &feed.sizes()))?;
     }
     Ok((memory, batch_tokens))
+}
+
+/// The `error` of a run that starts from a model and does not fit, with a hint to freeze its embeddings if
+/// they are a large part of what is needed.
+fn with_frozen_embeddings(
+    error: Error,
+    subject: &Subject<'_>,
+    memory: MemoryEstimate,
+    sizes: &[BatchSize],
+) -> Error {
+    /// The least share of the RAM that is worth a hint.
+    const LARGE: f64 = 0.1;
+    let Error::Config { key, expected, found, hint: Some(hint) } = error else {
+        return error;
+    };
+    let mut config = subject.config.clone();
+    config.model.freeze.push(EMBEDDINGS.into());
+    let frozen = match &config.model.from {
+        Some(_) => Frozen::of(&config, subject.architecture).ok(),
+        None => None,
+    };
+    let saved = frozen.map_or(0.0, |frozen| {
+        memory.peak() - MemoryEstimate::predict(&Subject { frozen: &frozen, ..*subject }, sizes).peak()
+    });
+    let hint = if saved > LARGE * memory.peak() {
+        format!("{hint}; `model.freeze = [\"{EMBEDDINGS}\"]` saves about {:.0} MB", saved / memory::MB)
+    } else {
+        hint
+    };
+    Error::Config { key, expected, found, hint: Some(hint) }
 }
 
 /// `config` with batches of this size.

@@ -34,9 +34,9 @@ pub(crate) fn packed<T>(
         file.require_whole()?;
         file.begin_checksum()?;
     }
-    let tensors = files.iter().flat_map(|(file, _)| {
-        file.tensors.iter().map(move |(name, info)| (name.as_str(), (file, info)))
-    });
+    let tensors = files
+        .iter()
+        .flat_map(|(file, _)| file.tensors.iter().map(move |(name, info)| (name.as_str(), (file, info))));
     let mut weights = Reading {
         precision,
         tensors: tensors.collect(),

@@ -25,6 +25,7 @@ use attentive_text::{self as text, Masks, Tokenizers};
 use self::origin::{check_same_data, check_same_everywhere, provenance};
 use super::corpora::{self, InMemoryCorpora, TRAINING, VALIDATION, report_progress};
 use super::directory::StoredRun;
+use super::disk::most_on_disk;
 use super::pretrained::PretrainedModel;
 use super::report::{Event, Observer, Preparing, StartReport};
 use super::validate::{ValidationExamples, ValidationSet};
@@ -121,11 +122,14 @@ impl Material {
     ) -> StartReport {
         let accumulate = config.train.micro_batches_per_update.max(1) as u64;
         let tgt = self.tokenizers.tgt();
+        let model = learner.model();
+        let n_weights = model.n_weights();
+        let n_trained: usize = model.trained().map(|param| param.size()).sum();
         let has_labels = matches!(config.model.family.task(), Task::Tag | Task::Classify);
         StartReport {
             step,
             max_steps: config.train.max_steps,
-            n_parameters: learner.model().n_weights(),
+            n_parameters: n_weights,
             n_examples: self.n_examples,
             src_vocab: match config.model.family.d_input() {
                 None => self.tokenizers.src().vocab_size(),
@@ -136,6 +140,7 @@ impl Material {
             steps_per_epoch: (self.feed.batches_per_epoch() as u64).div_ceil(accumulate),
             memory: memory.most() as u64,
             gpu_memory: memory.on_gpu as u64,
+            disk: most_on_disk(&config.train, n_trained, n_weights - n_trained),
             processes: learner.exchange.processes().count(),
             products: learner.products(),
         }
