@@ -247,6 +247,10 @@ fn start_line(report: &StartReport) -> String {
         0 => String::new(),
         bytes => format!(" and {:.0} MB of the GPU's memory", *bytes as f64 / 1e6),
     };
+    let disk = match disk {
+        0 => String::new(),
+        bytes => format!(", {} on disk", DecimalBytes(*bytes)),
+    };
     let course = match step {
         0 => format!("up to {} {}", HumanCount(*max_steps), plural(*max_steps, "update")),
         _ => format!("resuming after update {} of {}", HumanCount(*step), HumanCount(*max_steps)),
@@ -263,14 +267,13 @@ fn start_line(report: &StartReport) -> String {
     };
     format!(
         "{} parameters; {vocabularies}; {} {}, {} {} per epoch; {course}; \
-         {products}{processes}; at most about {:.0} MB of RAM{gpu}{each}, {} on disk",
+         {products}{processes}; at most about {:.0} MB of RAM{gpu}{each}{disk}",
         count(*n_parameters),
         count(*n_examples),
         plural(*n_examples as u64, "example"),
         HumanCount(*steps_per_epoch),
         plural(*steps_per_epoch, "update"),
-        *memory as f64 / 1e6,
-        DecimalBytes(*disk)
+        *memory as f64 / 1e6
     )
 }
 

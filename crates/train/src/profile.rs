@@ -97,6 +97,7 @@ fn profile_here(
     keep_start_at_zero(config, &material.tokenizers, &model)?;
     let learner = Learner::new(model, config);
     let mut start = material.start_report(config, &learner, memory, 0);
+    start.disk = 0;
     start.max_steps = updates;
     observer.on(&Event::Start(&start));
     let predicted_memory = start.memory;

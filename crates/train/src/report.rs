@@ -101,7 +101,8 @@ pub struct StartReport {
     pub memory: u64,
     /// The predicted peak use of the GPU's own memory, in bytes; 0 without one.
     pub gpu_memory: u64,
-    /// The predicted peak size of the checkpoints and of the model in the run directory, in bytes.
+    /// The predicted peak size of the checkpoints and of the model in the run directory, in bytes; 0 if none
+    /// is written.
     pub disk: u64,
     /// The precision of matrix products, and the instruction set or the GPU that computes them.
     pub products: MatmulBackend,
