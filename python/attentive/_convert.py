@@ -21,7 +21,7 @@ def quantize(
     model: AnyPath,
     out: AnyPath,
     *,
-    precision: Literal["int8", "bf16"] = "int8",
+    precision: Literal["int8", "bf16", "f32"] = "int8",
     cache_precision: CachePrecision | None = None,
     test: tuple[Iterable[str], Iterable[str]] | None = None,
     max_drop: float | None = None,
@@ -29,12 +29,13 @@ def quantize(
     resamples: int = 1000,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Rounds the weights of a translation model, so that it is smaller and faster, and measures what that costs.
+    """Rounds the weights of a model, so that it is smaller and faster, and measures what that costs a translation model.
 
     Args:
         model: The model directory.
         out: The new model directory, which must not exist.
-        precision: The number type of the new weights.
+        precision: The number type of the new weights. `"f32"` changes no number: a large model that is stored like that starts
+            at once.
         cache_precision: The number type of the keys and values that the new model keeps while it decodes; by default, that of
             the original.
         test: Sources of a test set and their references, which both models translate.
@@ -45,10 +46,11 @@ def quantize(
 
     Returns:
         What `attentive quantize --json` writes: with a test set the report, which is stored with the model too; otherwise
-        `precision` and the size before and after in `bytes`.
+        `precision`, the number type of the `original` weights, and the size before and after in `bytes`.
 
     Raises:
-        UsageError: `out` exists, or the model does not translate or is quantized already.
+        UsageError: `out` exists, the model is quantized already, or there is a test set or a shortlist, and it does not
+            translate.
         DataError: The test set cannot be used, or BLEU falls by more than `max_drop`.
 
     >>> attentive.quantize("en-de", "en-de-int8")["precision"]

@@ -119,7 +119,7 @@ class Loaded:
         """The weights by their names, as arrays that cannot be written to.
 
         The arrays lie in the file of the model, which is memory-mapped, so that they take no RAM until they are used. Weights
-        of a quantized model are converted back to `float32`. One line moves the model into PyTorch:
+        of a quantized model, and those stored in 16 bits, are converted to `float32`, all of them at once. One line moves the model into PyTorch:
         `{name: torch.tensor(array) for name, array in model.state_dict().items()}`. Needs NumPy.
 
         >>> weights = attentive.load("en-de").state_dict()

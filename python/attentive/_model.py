@@ -36,8 +36,8 @@ def load(
 
     Args:
         path: A model directory, or the folder of a checkpoint (`RUN/checkpoints/step-N`).
-        precision: The number type of the matrix products; by default, as the model is stored. Any trained model that
-            translates or generates can be rounded to `"bf16"` or `"int8"` while it is loaded.
+        precision: The number type of the matrix products; by default, as the model is stored. Any model of text can be
+            rounded to `"bf16"` or `"int8"` while it is loaded.
         threads: The number of threads; by default, one for each CPU. Results do not depend on it.
         cache_precision: The number type of the keys and values of attention that are kept while a text is decoded; by default,
             that of the model. `"bf16"` takes half the RAM. Only for models that translate or generate.

@@ -20,7 +20,7 @@ pub(crate) fn answers(
     texts: Vec<String>,
     top: usize,
 ) -> PyResult<String> {
-    model.run_whole(py, |pipeline| {
+    model.run(py, |pipeline| {
         let task = match task {
             "fill" => TextTask::Fill(top),
             "tag" => TextTask::Tag,
@@ -40,7 +40,7 @@ pub(crate) fn embed(
     first: usize,
     texts: Vec<String>,
 ) -> PyResult<(Tensor, Vec<Vec<String>>)> {
-    model.run_whole(py, |pipeline| {
+    model.run(py, |pipeline| {
         let embedded = pipeline.embed(first, &texts)?;
         let encoder = pipeline.architecture().encoder();
         let width = encoder.map_or(0, |encoder| encoder.d_out());

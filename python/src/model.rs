@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use attentive::checkpoint::{self, LoadedWeights, MappedWeights};
-use attentive::config::{Float, Task};
+use attentive::config::Float;
 use attentive::error::{Error, Result};
 use attentive::pipeline::Pipeline;
 use attentive::text::Languages;
@@ -112,9 +112,8 @@ impl PyModel {
             }
             if languages == Languages::default() { Ok(pipeline) } else { pipeline.with_languages(&languages) }
         })?;
-        let task = pipeline.architecture().task();
         Ok(Self {
-            is_whole: AtomicBool::new(!matches!(task, Task::Translate | Task::Generate)),
+            is_whole: AtomicBool::new(false),
             pipeline,
             path,
             threads,

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "tests" / "fixtures" / "hf"
 KINDS = [
-    "marian", "bart", "bart_uneven", "mbart", "m2m_100", "t5", "t5_gated", "mt5", "llama", "llama3", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied", "roberta", "xlm_roberta_encoder", "camembert", "mpnet",
+    "marian", "bart", "bart_uneven", "mbart", "m2m_100", "t5", "t5_gated", "mt5", "t5_v5", "t5_gated_v5", "mt5_v5", "llama", "llama3", "bert", "bert_encoder", "distilbert", "gpt2", "gpt2_untied", "roberta", "xlm_roberta_encoder", "camembert", "mpnet",
     "mpnet_encoder", "bert_classifier", "roberta_classifier", "mpnet_classifier", "distilbert_classifier", "bert_tagger",
     "xlm_roberta_tagger", "mpnet_tagger", "distilbert_tagger",
 ]

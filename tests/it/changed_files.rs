@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use attentive::pipeline::Pipeline;
 use serde_json::json;
 
 use crate::cli_damage::{start, wait_for_updates};
@@ -12,6 +13,7 @@ use crate::run::{Folder, Outcome};
 use crate::support::http::{get, post};
 use crate::support::process::{Process, with_run};
 use crate::support::serving::{metric, until};
+use crate::{cli_classify, cli_label, cli_masked};
 
 type Change = (&'static str, fn(&Path, &[u8]), bool);
 
@@ -59,6 +61,40 @@ fn replace(path: &Path, content: &[u8]) {
     let other = path.with_extension("other");
     fs::write(&other, content).unwrap();
     fs::rename(other, path).unwrap();
+}
+
+/// Models that are only an encoder compute with mapped weights, too.
+#[test]
+fn models_of_labels_whose_weights_change_give_none() {
+    type Answer = fn(&Pipeline) -> Result<String, attentive::Error>;
+    let cases: [(Folder, Answer); 3] = [
+        (cli_classify::trained(""), |model| Ok(format!("{:?}", model.classify(1, &["the dog sleeps"], 1)?))),
+        (cli_label::tagger(), |model| Ok(format!("{:?}", model.tag(1, &["the dog sleeps ."])?))),
+        (cli_masked::masked(), |model| Ok(format!("{:?}", model.fill("ein <mask> läuft", 2)?))),
+    ];
+    for (folder, answer) in cases {
+        let outcome = folder.run("quantize runs/c --precision int8 --output q");
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let path = folder.path("q/packed.safetensors");
+        let whole = fs::read(&path).unwrap();
+        for (what, change, is_harmless) in CHANGES {
+            let model = Pipeline::load(folder.path("q")).unwrap();
+            let expected = answer(&model).unwrap();
+            change(&path, &whole);
+            match answer(&model) {
+                Ok(found) => assert!(is_harmless && found == expected, "{what}: {found}"),
+                Err(error) => {
+                    let told = error.to_string();
+                    assert!(
+                        !is_harmless && told.contains("changed while they were in use"),
+                        "{what}: {told}"
+                    );
+                }
+            }
+            drop(model);
+            replace(&path, &whole);
+        }
+    }
 }
 
 #[test]

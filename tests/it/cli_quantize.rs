@@ -328,3 +328,56 @@ fn models_of_every_task_are_stored_in_every_type() {
         }
     }
 }
+
+/// The peak use of RAM in MB of the process `child`, which is waited for.
+#[cfg(target_os = "linux")]
+fn peak_of(mut child: std::process::Child) -> f64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0.0f64;
+    while child.try_wait().unwrap().is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+        peak = peak.max(kilobytes.unwrap_or(0.0) * 1024.0 / 1e6);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+/// Weights are read and rounded matrix by matrix.
+#[cfg(target_os = "linux")]
+#[test]
+fn quantizing_takes_little_more_ram_than_the_new_model() {
+    let folder = Folder::new();
+    let words: String = (0..12_000).map(|n| format!("v{n} v{n}\n")).collect();
+    folder.write("words", words).write(
+        "c.toml",
+        "
+[data]
+train = { src = 'words', tgt = 'words' }
+[tokenizer]
+kind = 'word'
+min_frequency = 1
+vocab_size = 20000
+vocabulary = 'separate'
+[model]
+d_model = 512
+d_ff = 8
+n_encoder_layers = 1
+n_decoder_layers = 1
+tie_embeddings = 'none'
+[train]
+max_steps = 2
+batch_tokens = 64
+keep_last = 1
+schedule = { warmup_steps = 1 }
+",
+    );
+    stdout(&folder, "train c.toml --output large");
+    let size = fs::metadata(folder.path("large/model.safetensors")).unwrap().len() as f64 / 1e6;
+    assert!(size > 70.0, "{size} MB");
+    let quantize = crate::cli_damage::start(&folder, "quantize large --precision int8 --output small");
+    let peak = peak_of(quantize);
+    assert!(peak > 20.0 && peak < 1.2 * size, "{peak} MB for a model of {size} MB");
+}

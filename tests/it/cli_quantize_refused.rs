@@ -38,8 +38,8 @@ fn what_cannot_be_quantized_is_refused() {
         (with("runs/c", "int8", &format!("--output file {TEST_SET}")), 2, &["`file` already exists"]),
         (with("runs/c", "f16", &usual), 2, &["'f16'", "int8, bf16, f32"]),
         (with("runs/c", "int4", &usual), 2, &["int4", "int8", "bf16"]),
-        (with("small", "int8", &usual), 2, &["`small` is quantized already", "hint: "]),
-        (with("small", "bf16", &usual), 2, &["`small` is quantized already"]),
+        (with("small", "int8", &usual), 2, &["`small` was written by `quantize` already", "hint: "]),
+        (with("small", "bf16", &usual), 2, &["`small` was written by `quantize` already"]),
         (with("none", "int8", &usual), 1, &["`none`"]),
     ];
     refuses(&folder, &cases);

@@ -143,6 +143,18 @@ impl Run {
     /// # Errors
     /// Fails if a file cannot be written; the previous weights then stay.
     pub fn serve(&self, mean: &Mean) -> Result<()> {
-        versioned_weights::replace(self.dir(), &mean.provenance, &|path| weights::write(path, &mean.weights))
+        let Some(&latest) = mean.provenance.averaged_steps.last() else {
+            return Err(Error::model(self.dir(), "it has no checkpoint to average"));
+        };
+        // The mean of weights that never changed is what they are.
+        let (names, sum) = self.frozen(latest)?.unzip();
+        let names: Vec<String> = names.unwrap_or_default();
+        let trained = || mean.weights.iter().filter(|weight| !names.contains(&weight.name));
+        let mut provenance = mean.provenance.clone();
+        if let Some(sum) = sum {
+            let sha256 = weights::sha256(trained()).map_err(Error::io("read", self.dir()))?;
+            provenance.sha256.extend([(files::WEIGHTS.into(), sha256), (files::FROZEN.into(), sum)]);
+        }
+        versioned_weights::replace(self.dir(), &provenance, &|path| weights::write(path, trained()))
     }
 }

@@ -1,15 +1,15 @@
 //! Copies of models.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_config::Config;
 
 use super::atomic::ContentWriter;
 use super::{
-    Description, Provenance, SafetensorsFile, StoredWeights, describe, files, packed_file, versioned_weights,
+    Description, Provenance, SafetensorsFile, atomic, describe, files, packed_file, versioned_weights,
     write_model,
 };
 
@@ -18,7 +18,8 @@ use super::{
 /// files or not at all.
 ///
 /// # Errors
-/// The errors of [`describe`]; a damaged file of weights; [`Error::Usage`] if `out` exists; [`Error::Io`] if it cannot be written.
+/// The errors of [`describe`]; a damaged file of weights; [`Error::Usage`] if `out` exists; [`Error::Io`] if
+/// it cannot be written.
 pub fn copy(model: &Path, out: &Path) -> Result<()> {
     if out.exists() {
         return Err(Error::usage(
@@ -27,33 +28,28 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
         ));
     }
     let Description { config, tokenizers, provenance, .. } = describe(model)?;
-    let sources: Vec<(&str, PathBuf, Option<String>)> = match packed_file(model) {
+    // The files stay as they are when a run replaces them by others of the same names.
+    let (provenance, sources) = match packed_file(model) {
         Some(path) => {
-            vec![(files::PACKED, path, provenance.sha256_of(files::PACKED).map(str::to_owned))]
+            let sha256 = provenance.sha256_of(files::PACKED).map(str::to_owned);
+            let file = SafetensorsFile::open(&path, sha256.as_deref())?;
+            (provenance, vec![(files::PACKED, file)])
         }
-        None => {
-            let digests = |stored: StoredWeights| {
-                let digest = |(name, file): (&'static str, SafetensorsFile)| {
-                    let path = file.path().to_path_buf();
-                    Ok((name, path, Some(file.digest()?)))
-                };
-                stored.into_files().map(digest).collect()
-            };
-            versioned_weights::read(model, digests)?.1
-        }
+        None => versioned_weights::read(model, |stored| Ok(stored.into_files().collect()))?,
     };
-    let copies = sources.iter().map(|(_, source, sha256)| {
+    let sums = RefCell::new(BTreeMap::new());
+    let copies = sources.iter().map(|(name, file)| {
+        let sums = &sums;
         move |path: &Path| {
-            fs::copy(source, path)?;
-            let copied = SafetensorsFile::open(path, sha256.as_deref()).and_then(SafetensorsFile::digest);
-            copied.map(drop).map_err(io::Error::other)
+            sums.borrow_mut().insert((*name).to_owned(), file.copy(path)?);
+            Ok(())
         }
     });
     let copies: Vec<_> = copies.collect();
     let shortlist = Config::home(model).join(files::SHORTLIST);
-    let copy_shortlist = |path: &Path| fs::copy(&shortlist, path).map(drop);
+    let copy_shortlist = |path: &Path| atomic::copy(&shortlist, path);
     let report = model.join(files::REPORT);
-    let copy_report = |path: &Path| fs::copy(&report, path).map(drop);
+    let copy_report = |path: &Path| atomic::copy(&report, path);
     let weights = sources.iter().zip(&copies);
     let mut others: Vec<(&str, &ContentWriter<'_>)> =
         weights.map(|((name, ..), copy)| (*name, copy as &ContentWriter<'_>)).collect();
@@ -63,14 +59,15 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
     if report.exists() {
         others.push((files::REPORT, &copy_report));
     }
-    let sums = sources.iter().filter_map(|(name, _, sha256)| Some(((*name).to_owned(), sha256.clone()?)));
-    let sha256: BTreeMap<String, String> = sums.collect();
-    let provenance = || Provenance { sha256: sha256.clone(), ..provenance.clone() };
+    // This is called after the files have been written.
+    let provenance = || Provenance { sha256: sums.take(), ..provenance.clone() };
     write_model(out, &config, &tokenizers, &others, &provenance)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::{LoadedWeights, MappedWeights, load};
 

@@ -5,6 +5,7 @@
 //!   config.toml          the resolved configuration
 //!   tokenizer.json       or tokenizer.src.json and tokenizer.tgt.json
 //!   model.safetensors    weights, named by their field paths
+//!   frozen.safetensors   the weights that training left unchanged, if there are any: see `StoredWeights`
 //!   packed.safetensors   instead of model.safetensors in a quantized model: see `QuantizedWeights`
 //!   shortlist.safetensors  if it translates with a shortlist: see `Shortlist`
 //!   provenance.json      data with hashes, seed, updates, scores, program version
@@ -204,6 +205,14 @@ pub struct Description {
     pub is_quantized: bool,
     /// The origin of the model.
     pub provenance: Provenance,
+}
+
+impl Description {
+    /// The number type in which a model that is not quantized is stored. Runs are stored in `f32`, also those
+    /// that started from others.
+    pub fn numbers(&self) -> StoredNumbers {
+        if self.provenance.imported.is_some() { self.provenance.numbers } else { StoredNumbers::F32 }
+    }
 }
 
 /// Reads the model directory `dir`, or the checkpoint in the folder `dir`, without its weights. Their names

@@ -10,8 +10,8 @@ use attentive_kernels::mapped::Mapped;
 
 use super::{StoredNumbers, architecture, load_recipe, packed_file, shapes, versioned_weights};
 
-/// The weights of a model directory as training or import wrote them, memory-mapped: they are read when they are first used, and take
-/// no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
+/// The weights of a model directory as training or import wrote them, memory-mapped: they are read when they
+/// are first used, and take no RAM of their own. Nobody may change the file while it is mapped; training replaces it, which is safe.
 #[derive(Debug)]
 pub struct MappedWeights {
     files: Vec<Mapped>,
@@ -39,7 +39,7 @@ impl MappedWeights {
         let (config, tokenizers) = load_recipe(dir)?;
         if packed_file(dir).is_some() {
             return Err(Error::usage(
-                format!("`{}` is quantized: its weights are not in f32", dir.display()),
+                format!("`{}` was written by `quantize`: its weights are packed", dir.display()),
                 "map the weights of the model that it was made from",
             ));
         }

@@ -2,8 +2,8 @@
 //!
 //! A matrix `NAME` is stored packed (see [`attentive_kernels::packed`]): as `[⌈n/16⌉, ⌈k/4⌉, 16, 4]` of I8
 //! with `NAME.scales` `[n]` and `NAME.sums` `[n]`, as `[⌈n/16⌉, ⌈k/2⌉, 16, 2]` of BF16, or as
-//! `[⌈n/16⌉, k, 16, 1]` of F32, whose numbers are those of training. Everything else is F32. The header's metadata holds the format's name, whose last part is the CRC-32 of all numbers.
-//! Comparing it takes milliseconds, unlike SHA-256.
+//! `[⌈n/16⌉, k, 16, 1]` of F32, whose numbers are those of training. Everything else is F32. The header's
+//! metadata holds the format's name, whose last part is the CRC-32 of all numbers. Comparing it takes milliseconds, unlike SHA-256.
 
 use std::collections::HashMap;
 use std::io;

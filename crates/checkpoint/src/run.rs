@@ -188,11 +188,30 @@ impl Run {
 
     /// Makes the frozen weights of the checkpoint in `folder` those of the run directory, too.
     pub(super) fn share_frozen(&self, folder: &Path) -> Result<()> {
-        let from = folder.join(files::FROZEN);
-        atomic::write_with(&self.dir.join(files::FROZEN), &|path| {
-            let _ = fs::remove_file(path);
-            atomic::link(&from, path)
-        })
+        let (from, to) = (folder.join(files::FROZEN), self.dir.join(files::FROZEN));
+        let temporary = atomic::temporary(&to);
+        let remove = || {
+            fs::remove_file(&temporary).or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+        };
+        let shared = remove()
+            .map_err(Error::io("remove", &temporary))
+            .and_then(|()| atomic::write_with(&to, &|path| atomic::link(&from, path)));
+        // Renaming a name of a file to another name of the same file does nothing.
+        shared.and(remove().map_err(Error::io("remove", &temporary)))
+    }
+
+    /// The names of the frozen weights in the run directory, and their checksum, if the checkpoint at `step`
+    /// has them.
+    pub(super) fn frozen(&self, step: u64) -> Result<Option<(Vec<String>, String)>> {
+        let provenance = self.provenance(step)?;
+        let Some(sha256) = provenance.sha256_of(files::FROZEN) else {
+            return Ok(None);
+        };
+        let file = SafetensorsFile::open(&self.dir.join(files::FROZEN), Some(sha256))?;
+        Ok(Some((file.names().map(str::to_owned).collect(), sha256.to_owned())))
     }
 
     /// Returns the update of the latest checkpoint.

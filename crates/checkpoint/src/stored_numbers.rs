@@ -87,6 +87,16 @@ impl StoredNumbers {
         }
     }
 
+    /// True if a finite number of `values` becomes infinite when it is [narrowed](Self::narrowed).
+    pub fn overflows(self, values: &[f32]) -> bool {
+        let is_lost = |value: f32| match self {
+            Self::F32 => false,
+            Self::F16 => f16::from_f32(value).is_infinite(),
+            Self::Bf16 => bf16::from_f32(value).is_infinite(),
+        };
+        values.iter().any(|&value| value.is_finite() && is_lost(value))
+    }
+
     /// True if no bit of `values` is lost when they are [narrowed](Self::narrowed).
     pub fn holds(self, values: &[f32]) -> bool {
         let is_kept = |value: f32| match self {
@@ -124,6 +134,8 @@ mod tests {
             let rounded = numbers.widened(&numbers.narrowed(&[third]))[0];
             assert!((rounded - third).abs() < error, "{numbers}");
         }
+        assert!(StoredNumbers::F16.overflows(&[1.0, -1e6]) && !StoredNumbers::F16.overflows(&[65504.0]));
+        assert!(StoredNumbers::Bf16.overflows(&[f32::MAX]) && !StoredNumbers::F32.overflows(&[f32::MAX]));
         assert!(!StoredNumbers::F16.holds(&[1e6]) && StoredNumbers::Bf16.holds(&[1048576.0]));
     }
 }

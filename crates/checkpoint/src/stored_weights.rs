@@ -1,5 +1,6 @@
 //! The weights of a model directory or a checkpoint, as training or import wrote them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use attentive_base::error::Result;
@@ -134,8 +135,8 @@ impl StoredWeights {
 
     /// What of `expected` is in each of the files; what is in neither belongs to the first.
     fn divided(&self, expected: &[(String, Vec<usize>)]) -> [Vec<(String, Vec<usize>)>; 2] {
-        let is_frozen = |name: &str| self.frozen.as_ref().is_some_and(|file| file.has(name));
-        let (frozen, trained) = expected.iter().cloned().partition(|(name, _)| is_frozen(name));
+        let frozen: HashSet<&str> = self.frozen.iter().flat_map(SafetensorsFile::names).collect();
+        let (frozen, trained) = expected.iter().cloned().partition(|(name, _)| frozen.contains(&**name));
         [trained, frozen]
     }
 }

@@ -6,8 +6,8 @@ use attentive_model::model::Parameter;
 
 use super::{LoadedWeights, QuantizedWeights, StoredWeights};
 
-/// The weights of a model directory, whose names and shapes are those of its architecture. Those in `f32`
-/// have not been read.
+/// The weights of a model directory, whose names and shapes are those of its architecture. Those that are
+/// not packed have not been read.
 #[derive(Debug)]
 pub enum UnreadWeights {
     /// As training or import wrote them.

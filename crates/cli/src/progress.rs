@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use attentive_base::count::plural;
 use attentive_data as data;
 use attentive_train::report::{Event, Observer, Preparing, StartReport, StepReport, ValidationReport};
-use indicatif::{DecimalBytes, FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{FormattedDuration, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::message::{self, Label};
 use super::samples;
@@ -249,7 +249,7 @@ fn start_line(report: &StartReport) -> String {
     };
     let disk = match disk {
         0 => String::new(),
-        bytes => format!(", {} on disk", DecimalBytes(*bytes)),
+        bytes => format!(", {:.0} MB on disk", (*bytes as f64 / 1e6).ceil()),
     };
     let course = match step {
         0 => format!("up to {} {}", HumanCount(*max_steps), plural(*max_steps, "update")),

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedWeights};
+use attentive_checkpoint as checkpoint;
 use attentive_evaluate::quantize::learn_shortlist;
 use attentive_evaluate::static_int8::{self, Int8Cost};
-use attentive_interop::{ExportFormat, ExportOptions, Exported, FirefoxParts, export, rounded_weights};
+use attentive_interop::{
+    self as interop, ExportFormat, ExportOptions, Exported, FirefoxParts, export, rounded_weights,
+};
 use attentive_model::shortlist::{Shortlist, ShortlistLimits};
 use attentive_pipeline::Pipeline;
 
@@ -33,23 +35,15 @@ impl FirefoxExport<'_> {
     /// learned, and for one whose architecture Firefox's engine does not have; any error of loading,
     /// translating and writing.
     pub fn write(self, dir: &Path, out: &Path) -> Result<(Exported, Int8Cost)> {
-        let loaded = checkpoint::load(dir)?;
-        ExportFormat::Firefox.kind_of(&loaded.config, &loaded.tokenizers)?;
+        interop::check(dir, ExportFormat::Firefox)?;
         if self.text.is_empty() {
             return Err(Error::usage(
                 "the scales of 8-bit products are measured on sentences, and there are none",
                 "give a file of a few hundred source sentences for the calibration",
             ));
         }
-        let weights = match &loaded.weights {
-            LoadedWeights::Dense(weights) => rounded_weights(&loaded, weights),
-            LoadedWeights::Packed(_) => {
-                return Err(Error::usage(
-                    "a quantized model cannot be exported",
-                    "export the model that it was made from",
-                ));
-            }
-        };
+        let loaded = checkpoint::load(dir)?;
+        let weights = rounded_weights(&loaded, interop::dense(&loaded)?);
         let pipeline = Pipeline::load(dir)?;
         let shortlist = match (self.shortlist, &loaded.shortlist) {
             (Some(text), _) => {

@@ -1,5 +1,6 @@
 //! Exports models to the formats of other tools.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -85,6 +86,25 @@ impl ExportFormat {
         })
     }
 
+    /// Returns what training must not change for an export, if it would: the parameters `frozen` stay as they
+    /// are.
+    pub fn obstacle_in_training(
+        self,
+        config: &Config,
+        tokenizers: &Tokenizers,
+        frozen: &BTreeSet<String>,
+    ) -> Option<String> {
+        let kind = self.kind_of(config, tokenizers).ok()?;
+        let is_computed = self == Self::Hf && hf::computes_positions(kind);
+        let keeps = frozen.iter().filter(|name| hf::is_position(name)).count() == 2;
+        (is_computed && !keeps).then(|| {
+            format!(
+                "an export as {kind} needs positions that were not trained: `freeze = [\"*.positions.*\"]` in \
+                 `[model]`"
+            )
+        })
+    }
+
     fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
         match self {
             Self::Hf => hf::kind(config, tokenizers),
@@ -132,7 +152,7 @@ impl ExportProblem {
 
 /// Describes the `differences` of a model from `kind`.
 fn named(kind: &str, differences: &[String]) -> String {
-    // Names that begin with the sound of a vowel: em.
+    // These names begin with the sound of a vowel.
     let article = if ["M2M-100", "mBART", "MPNet"].contains(&kind) { "an" } else { "a" };
     format!("the model cannot be represented as {article} {kind} model: {}", differences.join("; "))
 }
@@ -150,12 +170,7 @@ pub fn export(
     out: &Path,
 ) -> Result<Exported> {
     refuse_existing(out)?;
-    // What the configuration decides is refused before the weights are read.
-    let described = checkpoint::describe(model)?;
-    if described.is_quantized {
-        return Err(quantized());
-    }
-    format.kind_of(&described.config, &described.tokenizers)?;
+    check(model, format)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;
     let mut exported = match format {
@@ -177,8 +192,24 @@ pub fn export(
     Ok(exported)
 }
 
+/// Refuses what the model directory `model` says, without its weights, to be no model of this format.
+///
+/// # Errors
+/// [`Error::Usage`] for a quantized model, and for one that cannot be represented in the other tool; the
+/// errors of [`checkpoint::describe`].
+pub fn check(model: &Path, format: ExportFormat) -> Result<()> {
+    if checkpoint::is_quantized(model) {
+        return Err(quantized());
+    }
+    let described = checkpoint::describe(model)?;
+    format.kind_of(&described.config, &described.tokenizers).map(drop)
+}
+
 /// The weights of a model that is not quantized.
-fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
+///
+/// # Errors
+/// [`Error::Usage`] for one that is.
+pub fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
     match &loaded.weights {
         LoadedWeights::Dense(weights) => Ok(weights),
         LoadedWeights::Packed(_) => Err(quantized()),

@@ -109,6 +109,14 @@ impl ExportedTensors {
         self.tensors.insert(name.to_owned(), Made { shape, from });
     }
 
+    /// Adds the tensor `name`, which is our parameter `ours`, one of `parameters` (name and shape).
+    pub(super) fn copy(&mut self, name: &str, ours: &str, parameters: &[(String, Vec<usize>)]) {
+        if let Some((_, shape)) = parameters.iter().find(|(parameter, _)| parameter == ours) {
+            let from = From::Parameter(ours.to_owned());
+            self.tensors.insert(name.to_owned(), Made { shape: shape.clone(), from });
+        }
+    }
+
     /// Adds the tensor `name`, which consists of these `rows` of our parameter `ours`. A row has this
     /// `shape`.
     pub(super) fn choose(&mut self, name: &str, ours: &str, rows: &[usize], shape: &[usize]) {

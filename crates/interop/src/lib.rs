@@ -26,7 +26,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-pub use self::export::{ExportFormat, ExportOptions, Exported, check_for_firefox, export};
+pub use self::export::{ExportFormat, ExportOptions, Exported, check, check_for_firefox, dense, export};
 pub use self::listing::{name_of, refuse_existing};
 pub use self::marian::{FirefoxParts, rounded_weights};
 use self::recipe::Recipe;

@@ -91,15 +91,17 @@ impl Pipeline {
     /// [`Error::Data`] if all logits of a sequence or a position are NaN.
     pub(super) fn ranked_labels(&self, batch: &Batch, count: usize) -> Result<Vec<Vec<NextToken>>> {
         let never: Vec<TokenId> = self.tokenizers.tgt().special().ids().collect();
-        let ranked = match batch.src() {
-            Some(Src::Tokens(tokens)) => self.encoder().likeliest(tokens, |_| true, count, &never),
-            Some(Src::Vectors { lengths, .. }) => {
-                let logits = self.model().forward(batch, &Pass::inference());
-                let rows = likeliest(logits, count, &never).into_iter().zip(lengths.mask());
-                rows.filter_map(|(ranked, is_pad)| (!is_pad).then_some(ranked)).collect()
-            }
-            None => Vec::new(),
-        };
+        let ranked = self.computing(|| {
+            Ok(match batch.src() {
+                Some(Src::Tokens(tokens)) => self.encoder().likeliest(tokens, |_| true, count, &never),
+                Some(Src::Vectors { lengths, .. }) => {
+                    let logits = self.model().forward(batch, &Pass::inference());
+                    let rows = likeliest(logits, count, &never).into_iter().zip(lengths.mask());
+                    rows.filter_map(|(ranked, is_pad)| (!is_pad).then_some(ranked)).collect()
+                }
+                None => Vec::new(),
+            })
+        })?;
         ranked.into_iter().map(some_label).collect()
     }
 }

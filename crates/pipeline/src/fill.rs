@@ -71,8 +71,9 @@ impl Pipeline {
         let text = &*text.replace(&spelled, MASK);
         let TokenizedLine { ids, warnings, .. } = self.read_gaps(text, mask)?;
         let no_guesses: Vec<TokenId> = tokenizer.special().ids().collect();
-        let gaps =
-            self.encoder().likeliest(&Padded::single(&ids), |id| id == mask, count, &no_guesses).into_iter();
+        let text_ids = Padded::single(&ids);
+        let likeliest = || Ok(self.encoder().likeliest(&text_ids, |id| id == mask, count, &no_guesses));
+        let gaps = self.computing(likeliest)?.into_iter();
         let gaps: Vec<Vec<Guess>> =
             gaps.map(|best| best.into_iter().map(|next| self.guess(next)).collect()).collect();
         if gaps.iter().any(Vec::is_empty) {

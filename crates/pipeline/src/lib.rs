@@ -108,18 +108,17 @@ impl Pipeline {
     /// Loads a model directory for the CPU.
     ///
     /// # Errors
-    /// The errors of [`checkpoint::load`]; the errors of [`Pipeline::load_in`] for a quantized model that
-    /// does not decode.
+    /// The errors of [`checkpoint::load`].
     pub fn load(dir: impl AsRef<Path>) -> Result<Self> {
         Self::load_in(dir, None)
     }
 
-    /// Loads a model directory for the CPU. The model decodes in `precision` if it is given, otherwise in the
+    /// Loads a model directory for the CPU. The model computes in `precision` if it is given, otherwise in the
     /// precision in which it is stored.
     ///
     /// # Errors
-    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a quantized model of another precision, or a
-    /// precision other than `f32` for a model that does not decode.
+    /// The errors of [`checkpoint::load`]; [`Error::Usage`] for a model that is stored in `bf16` or `int8` and
+    /// wanted in another precision, or a precision other than `f32` for a model that reads vectors.
     pub fn load_in(dir: impl AsRef<Path>, precision: Option<Precision>) -> Result<Self> {
         Self::load_with_provenance(dir, precision).map(|(pipeline, _)| pipeline)
     }

@@ -34,7 +34,7 @@ pub struct ServeConfig {
     pub listen: String,
     /// A file of keys, one per line, one of which every request must contain. Without it, no key is needed.
     pub api_key_file: Option<PathBuf>,
-    /// The number type in which models decode unless they have their own setting; by default, the type in
+    /// The number type in which models compute unless they have their own setting; by default, the type in
     /// which they are stored.
     pub precision: Option<Precision>,
     /// The device that decodes. Models that do not decode compute on the CPU.
@@ -60,7 +60,7 @@ pub struct ServedModel {
     pub dir: PathBuf,
     /// The languages of a translation model, if they are known.
     pub direction: Option<TranslationDirection>,
-    /// The number type in which the model decodes, if it differs from the server's.
+    /// The number type in which the model computes, if it differs from the server's.
     pub precision: Option<Precision>,
 }
 

@@ -140,7 +140,8 @@ pub(super) fn prepare(
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
-    let memory = check_memory(config, &architecture, &frozen, &mut material, processes, observer);
+    let begins = !opened.as_ref().is_some_and(|opened| opened.resume_at().is_some());
+    let memory = check_memory(config, &architecture, &frozen, &mut material, (processes, begins), observer);
     let (memory, batch_tokens) = processes.agree("memory was predicted", memory)?;
     let config = &with_batches(config, batch_tokens);
     let resume_at = opened.as_ref().and_then(Opened::resume_at);
@@ -156,6 +157,11 @@ pub(super) fn prepare(
     note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
         observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
+        if let Some(note) =
+            ExportFormat::Hf.obstacle_in_training(config, &material.tokenizers, frozen.names())
+        {
+            observer.on(&Event::Note(&note));
+        }
     }
     frozen.apply(&model);
     keep_start_at_zero(config, &material.tokenizers, &model)?;
@@ -354,14 +360,14 @@ fn no_checkpoint(dir: &Path) -> Error {
     }
 }
 
-/// Predicts the memory use of training, and refuses a run that does not fit. Returns the size of batches,
-/// too, which is found if the configuration leaves it open.
+/// Predicts the memory use of training, and refuses a run that does not fit, which may begin or be resumed.
+/// Returns the size of batches, too, which is found if the configuration leaves it open.
 pub(super) fn check_memory(
     config: &Config,
     architecture: &Architecture,
     frozen: &Frozen,
     material: &mut Material,
-    processes: &Processes,
+    (processes, begins): (&Processes, bool),
     observer: &mut dyn Observer,
 ) -> Result<(MemoryEstimate, usize)> {
     let subject = Subject {
@@ -380,7 +386,11 @@ pub(super) fn check_memory(
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
         let with_budget = |tokens| MemoryEstimate::predict(&subject, &feed.sizes_within(tokens));
         let checked = memory.check(batch_tokens, limit, feed.least_batch_tokens(), with_budget);
-        checked.map_err(|error| with_frozen_embeddings(error, &subject, memory, &feed.sizes()))?;
+        checked.map_err(|error| match begins {
+            true => with_frozen_embeddings(error, &subject, memory, &feed.sizes()),
+            // What is frozen cannot change any more.
+            false => error,
+        })?;
     }
     Ok((memory, batch_tokens))
 }
@@ -408,7 +418,7 @@ fn with_frozen_embeddings(
         memory.peak() - MemoryEstimate::predict(&Subject { frozen: &frozen, ..*subject }, sizes).peak()
     });
     let hint = if saved > LARGE * memory.peak() {
-        format!("{hint}; `model.freeze = [\"{EMBEDDINGS}\"]` saves about {:.0} MB", saved / memory::MB)
+        format!("{hint}; `model.freeze = {:?}` saves about {:.0} MB", config.model.freeze, saved / memory::MB)
     } else {
         hint
     };

@@ -117,8 +117,8 @@ impl PretrainedModel {
 fn quantized(dir: &Path) -> Error {
     Error::Config {
         key: "model.from".into(),
-        expected: "a model in f32".into(),
-        found: format!("`{}`, which is quantized", dir.display()),
+        expected: "a model as `train`, `average` or `import` wrote it".into(),
+        found: format!("`{}`, which `quantize` wrote", dir.display()),
         hint: Some("start from the model that it was made from".into()),
     }
 }

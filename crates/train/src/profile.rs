@@ -84,7 +84,7 @@ fn profile_here(
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture)?;
     let (memory, batch_tokens) =
-        check_memory(config, &architecture, &frozen, &mut material, &alone, observer)?;
+        check_memory(config, &architecture, &frozen, &mut material, (&alone, true), observer)?;
     let config = &with_batches(config, batch_tokens);
     let model = match &pretrained {
         None => fresh_model(config, &architecture),

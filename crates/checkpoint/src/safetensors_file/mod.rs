@@ -8,7 +8,7 @@ pub(crate) use packing::packed;
 use attentive_base::hexadecimal;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 
 use super::StoredNumbers;
 use super::mapped_weights::MappedTensor;
+use super::weights::write_hashed;
 use checksum::Checksum;
 
 /// Size of the header length at the start of a file.
@@ -112,14 +113,24 @@ impl SafetensorsFile {
         Ok(())
     }
 
-    /// True if it has the tensor `name`.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.tensors.iter().any(|(own, _)| own == name)
+    /// The names of its tensors.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The path at which it was opened.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Copies the whole file, as it was opened, to the new file `path`, and returns its SHA-256.
+    ///
+    /// # Errors
+    /// Fails if it cannot be read or written, or if the checksum is unexpected.
+    pub(super) fn copy(&self, path: &Path) -> io::Result<String> {
+        let mut from = &self.file;
+        from.seek(SeekFrom::Start(0))?;
+        let sha256 = write_hashed(path, |out| io::copy(&mut from, out).map(drop))?;
+        match &self.sha256 {
+            Some(expected) => check_sha256(&self.path, &sha256, expected).map_err(io::Error::other)?,
+            None => (),
+        }
+        Ok(sha256)
     }
 
     /// Refuses a file that has another length than when it was opened: what is mapped must be there.
@@ -206,7 +217,8 @@ impl SafetensorsFile {
         self.checksum = None;
         let mut values: Vec<Arc<Vec<f32>>> = vec![Arc::default(); expected.len()];
         // Hashing takes longer than reading, so another thread does it.
-        let (sender, receiver) = mpsc::channel::<StoredTensor>();
+        // Few tensors wait for it, since those in halves are there twice until then.
+        let (sender, receiver) = mpsc::sync_channel::<StoredTensor>(2);
         let mut hash = std::mem::take(&mut self.hash);
         let hash = thread::scope(|scope| {
             let hashing = scope.spawn(move || {

@@ -21,7 +21,7 @@ runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
   attentive export runs/student --to firefox --languages en-de --calibrate dev.en --ref dev.de --shortlist train.en train.de \
 --output student-ende
 
-With `--to hf`, an encoder-decoder becomes MarianMT, BART, mBART, M2M-100 (as which NLLB counts) or T5; a causal language \
+With `--to hf`, an encoder-decoder becomes MarianMT, BART, mBART, M2M-100 (also for NLLB) or T5; a causal language \
 model becomes GPT-2 or Llama; a masked language model, tagger, classifier or encoder becomes BERT, RoBERTa, MPNet or \
 DistilBERT, whichever has the same architecture. What was imported in bf16 or f16 is exported like that, also after training. With `--to \
 marian`, a translation model becomes Marian's `model.npz` with a SentencePiece model for each vocabulary of subwords, and \

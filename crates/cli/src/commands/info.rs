@@ -78,12 +78,9 @@ struct Shape {
 
 impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
-        let Description { config, tokenizers, architecture, precision, is_quantized, provenance } = model;
-        // Those of a run are in f32, also if it started from others.
-        let numbers = match (is_quantized, &provenance.imported) {
-            (false, Some(_)) => provenance.numbers.to_string(),
-            _ => precision.to_string(),
-        };
+        let numbers =
+            if model.is_quantized { model.precision.to_string() } else { model.numbers().to_string() };
+        let Description { config, tokenizers, architecture, is_quantized, provenance, .. } = model;
         let parameters = Blueprint::new(&architecture).into_parameters().into_iter();
         let shapes = parameters.map(|ParameterDeclaration { name, shape, .. }| Shape { name, shape });
         let shapes: Vec<Shape> = shapes.collect();

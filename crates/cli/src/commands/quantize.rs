@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint as checkpoint;
+use attentive_checkpoint::{self as checkpoint, StoredNumbers};
 use attentive_config::Float;
 use attentive_decode::{SearchOptions, Strategy};
 use attentive_evaluate::quantize::{Change, QuantizeOptions, Report, ShortlistCost, Test, quantize};
@@ -36,7 +36,8 @@ The new directory is used like any other model directory, but cannot be trained 
 (`report.json`). The test set is translated with the model's own generation settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
   The weights are read one matrix after the other, so quantizing takes about the RAM of the new model; with a test set, that of \
-the original model. A test set measures translators only; `attentive evaluate` measures other models before and after.
+the original model. A test set measures translators only; `attentive evaluate` measures other models, before and after; of language models with their weights rounded, but not the \
+activations.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.
 
 Shortlist:
@@ -116,7 +117,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         (Some(report), false) => show(report, &mut out)?,
         (None, true) => out.json(&quantized)?,
         (None, false) => {
-            show_rows(sizes(quantized.precision, quantized.bytes), &mut out)?;
+            show_rows(sizes(quantized.original, quantized.precision, quantized.bytes), &mut out)?;
             message::note(
                 "nothing was measured; `--src` and `--ref` give a test set on which both models are compared",
             );
@@ -127,13 +128,14 @@ pub(super) fn run(args: &Args) -> Result<()> {
 
 /// The first rows of the table: number types and sizes.
 fn sizes(
+    original: StoredNumbers,
     precision: Precision,
     Change { before, after }: Change<u64>,
 ) -> [(&'static str, String, String, String); 2] {
     let smaller = before as f64 / after.max(1) as f64;
     let smaller = if smaller > 1.0 { format!("{smaller:.1} × smaller") } else { String::new() };
     [
-        ("weights", "f32".to_owned(), precision.to_string(), String::new()),
+        ("weights", original.to_string(), precision.to_string(), String::new()),
         ("size", DecimalBytes(before).to_string(), DecimalBytes(after).to_string(), smaller),
     ]
 }
@@ -169,6 +171,7 @@ fn in_words(search: &SearchOptions) -> String {
 fn show(report: &Report, out: &mut OutputWriter) -> Result<()> {
     let Report {
         precision,
+        original,
         cache_precision,
         instructions,
         threads,
@@ -185,9 +188,9 @@ fn show(report: &Report, out: &mut OutputWriter) -> Result<()> {
     let rate = |seconds: f64| format!("{:.1} lines/s", *lines as f64 / seconds.max(1e-9));
     let faster = seconds.before / seconds.after.max(1e-9);
     if shortlist.is_some() {
-        out.line(header("f32", &with_shortlist(*precision)))?;
+        out.line(header(&original.to_string(), &with_shortlist(*precision)))?;
     }
-    show_rows(sizes(*precision, *bytes), out)?;
+    show_rows(sizes(*original, *precision, *bytes), out)?;
     let Change { before, after } = cache_precision;
     if [*before, *after] != [Float::F32; 2] {
         let row = ("cache", before.to_string(), after.to_string(), String::new());

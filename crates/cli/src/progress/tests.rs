@@ -91,7 +91,7 @@ fn a_line_summarizes_an_update() {
     assert_eq!(out.lines()[1], expected);
     assert!(out.lines()[0].starts_with("1,234,567 parameters; vocabularies of 400 and 500; 40,000 examples"));
     progress.on(&Event::Start(&StartReport { gpu_memory: 1_300_000_000, ..start() }));
-    let last = "at most about 400 MB of RAM and 1300 MB of the GPU's memory, 61.00 MB on disk";
+    let last = "at most about 400 MB of RAM and 1300 MB of the GPU's memory, 61 MB on disk";
     assert!(out.lines()[2].ends_with(last), "{}", out.lines()[2]);
     for (src_vocab, labels, expected) in
         [(400, 3, "parameters; vocabulary of 400, 3 labels; 40,000"), (0, 1, "parameters; 1 label; 40,000")]

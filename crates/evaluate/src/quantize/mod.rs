@@ -18,7 +18,7 @@ pub use self::report::{Change, Report, ScoreComparison, ShortlistCost};
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::atomic::ContentWriter;
-use attentive_checkpoint::{self as checkpoint, Description, Provenance, TensorFile, files};
+use attentive_checkpoint::{self as checkpoint, Description, Provenance, StoredNumbers, TensorFile, files};
 use attentive_config::{Float, Task};
 use attentive_model::engine::Precision;
 use attentive_model::nn::Blueprint;
@@ -66,6 +66,8 @@ pub struct Test<'a> {
 pub struct Quantized {
     /// The number type of the new weights.
     pub precision: Precision,
+    /// The number type in which the original weights are stored.
+    pub original: StoredNumbers,
     /// The weights in bytes.
     pub bytes: Change<u64>,
     /// The report, if there was a test set.
@@ -104,9 +106,16 @@ pub fn quantize(
     options: &QuantizeOptions<'_>,
 ) -> Result<Quantized> {
     refuse_early(out, test, options)?;
+    if checkpoint::is_quantized(model) {
+        return Err(Error::usage(
+            format!("`{}` was written by `quantize` already", model.display()),
+            "quantize the model that it was made from",
+        ));
+    }
     let described = checkpoint::describe(model)?;
-    refuse_model(model, &described, test.is_some(), options)?;
-    let before = Blueprint::new(&described.architecture).n_weights() * size_of::<f32>();
+    refuse_model(&described, test.is_some(), options)?;
+    let numbers = described.numbers();
+    let before = Blueprint::new(&described.architecture).n_weights() * numbers.bytes();
     // The original model is gone when the new one is made.
     let first = test.map(|test| translate_original(model, test, options)).transpose()?;
     let (mut quantized, provenance) = Pipeline::load_with_provenance(model, Some(options.precision))?;
@@ -140,25 +149,15 @@ pub fn quantize(
     }
     let packed = checkpoint::encode_packed(quantized.packed_weights()).map_err(Error::io("write", out))?;
     let bytes = Change::of(before as u64, packed.size());
-    let report = measured.map(|measured| report(&quantized, measured, bytes, cache, &provenance, options));
+    let report =
+        measured.map(|measured| report(&quantized, measured, numbers, bytes, cache, &provenance, options));
     let report = report.transpose()?;
     write(out, &quantized, provenance, report.as_ref(), &packed)?;
-    Ok(Quantized { precision: options.precision, bytes, report })
+    Ok(Quantized { precision: options.precision, original: numbers, bytes, report })
 }
 
 /// Refuses models that cannot be quantized, and parts of the request that have no effect on them.
-fn refuse_model(
-    model: &Path,
-    described: &Description,
-    has_test: bool,
-    options: &QuantizeOptions<'_>,
-) -> Result<()> {
-    if checkpoint::is_quantized(model) {
-        return Err(Error::usage(
-            format!("`{}` is quantized already", model.display()),
-            "quantize the model that it was made from",
-        ));
-    }
+fn refuse_model(described: &Description, has_test: bool, options: &QuantizeOptions<'_>) -> Result<()> {
     if described.config.model.family.d_input().is_some() {
         return Err(Error::usage(
             "a model that reads vectors cannot be quantized",
@@ -166,12 +165,25 @@ fn refuse_model(
         ));
     }
     let task = described.architecture.task();
-    let of_translators = [
-        (has_test, "a test set measures translations only", "`evaluate` measures both models on its own"),
-        (options.shortlist.is_some(), "only a model that translates has a shortlist", "leave it out"),
-    ];
-    for (is_given, problem, hint) in of_translators {
-        if is_given && task != Task::Translate {
+    let evaluate = match task {
+        Task::Embed => "leave it out, and compare the vectors of both models",
+        _ => "leave it out: `evaluate` measures the new model and the original",
+    };
+    let (translates, decodes) = (task == Task::Translate, matches!(task, Task::Translate | Task::Generate));
+    for (is_refused, problem, hint) in [
+        (has_test && !translates, "a test set measures translations only", evaluate),
+        (
+            options.shortlist.is_some() && !translates,
+            "only a model that translates has a shortlist",
+            "leave it out",
+        ),
+        (
+            options.cache_precision.is_some() && !decodes,
+            "only a model that decodes keeps keys and values",
+            "leave the precision of the cache out",
+        ),
+    ] {
+        if is_refused {
             return Err(Error::usage(format!("{problem}: this model {}", task.verb()), hint));
         }
     }
@@ -203,6 +215,7 @@ fn translate_original(
 fn report(
     quantized: &Pipeline,
     measured: Measured<'_>,
+    original_numbers: StoredNumbers,
     bytes: Change<u64>,
     cache: Float,
     provenance: &Provenance,
@@ -215,6 +228,7 @@ fn report(
     Ok(Report {
         program: Provenance::this_program(),
         precision: options.precision,
+        original: original_numbers,
         cache_precision: Change::of(cache, quantized.config().decode.cache_precision),
         original_sha256: provenance.sha256_of(files::WEIGHTS).map(str::to_owned),
         instructions: quantized.engine().instructions(),
@@ -370,6 +384,7 @@ fn write(
 ) -> Result<()> {
     let report = report.map(checkpoint::to_json).transpose()?;
     let shortlist = if quantized.decodes() { quantized.engine().shortlist() } else { None };
+    let precision = quantized.precision().expect("its weights are packed");
     let sha256 = OnceLock::new();
     let write_packed = |path: &Path| {
         let written = checkpoint::weights::write_hashed(path, |out| packed.write(out))?;
@@ -388,7 +403,8 @@ fn write(
         others.push((files::SHORTLIST, &write_shortlist));
     }
     let provenance = || Provenance {
-        scores: Vec::new(),
+        // Numbers that did not change have the same scores.
+        scores: if precision == Precision::F32 { provenance.scores.clone() } else { Vec::new() },
         sha256: sha256.get().map(|sha256| (files::PACKED.to_owned(), sha256.clone())).into_iter().collect(),
         ..provenance.clone()
     };

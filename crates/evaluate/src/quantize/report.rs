@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use attentive_checkpoint::StoredNumbers;
 use attentive_config::Float;
 use attentive_decode::SearchOptions;
 use attentive_metrics::Paired;
@@ -16,9 +17,11 @@ pub struct Report {
     pub program: String,
     /// The number type of the new weights.
     pub precision: Precision,
+    /// The number type in which the original weights are stored.
+    pub original: StoredNumbers,
     /// The number types in which both models kept keys and values.
     pub cache_precision: Change<Float>,
-    /// SHA-256 of the original weights, if known.
+    /// SHA-256 of the original weights that are not frozen, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_sha256: Option<String>,
     /// The instruction set that the quantized matrix products used in the measurement.

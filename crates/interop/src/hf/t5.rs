@@ -60,7 +60,7 @@ pub(super) fn names(gated: bool) -> NameMapping {
 const LENGTH: usize = 512;
 
 /// The name of the output projection.
-const OUTPUT: &str = "lm_head.weight";
+pub(super) const OUTPUT: &str = "lm_head.weight";
 
 /// The output projection: `tied` if it is the embedding, and `scaled` if the last layer is scaled before it.
 struct Output {

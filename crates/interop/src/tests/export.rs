@@ -285,7 +285,7 @@ fn differences_are_listed() {
         ),
         (
             "positions = 'learned', norm_position = 'pre', tie_embeddings = 'all'",
-            "an M2M-100 model: `model.position_offset` is not that behind the row of the padding",
+            "an M2M-100 model: `model.position_offset` is not the number of the padding token + 1",
         ),
         (
             "positions = 'learned', embedding_norm = true, norm_position = 'pre', tie_embeddings = 'all'",

@@ -41,6 +41,8 @@ pub(super) struct HfModel {
     pub(super) bare: &'static [&'static str],
     /// Tensors that are not parameters here: name, shape and values.
     pub(super) added: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+    /// Tensors that are copies of our parameters, which have names of their own too.
+    pub(super) copies: Vec<(&'static str, &'static str)>,
     /// The names of vectors that are stored as a row.
     pub(super) rows: &'static [&'static str],
     /// The path of the classifier of labels.
@@ -88,10 +90,11 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     let model = hf_model(loaded)?;
     let mut notes = Vec::new();
     let tokenizer = tokenizer::files(loaded, &mut notes)?;
-    if !loaded.tokenizers.src().languages().is_empty() {
+    if ["mBART", translator::M2M_100].contains(&model.kind) && !loaded.tokenizers.src().languages().is_empty()
+    {
         notes.push(
-            "the exported model translates between the languages that are configured, whatever `src_lang` \
-             says: import the original for others"
+            "the exported model translates between the configured languages only, whatever `src_lang` says; \
+             for other languages, change the configuration and export it again"
                 .into(),
         );
     }
@@ -107,10 +110,9 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
         let parameter = parameter.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
         Ok(if model.permuted { order::halves_apart(parameter) } else { parameter.values.clone() })
     };
-    let numbers = loaded.provenance.numbers;
-    if !parameters.iter().all(|parameter| numbers.holds(&parameter.values)) {
-        notes.push(format!("the weights are rounded to {numbers}, the number type of the imported model"));
-    }
+    let written =
+        parameters.iter().filter(|parameter| model.computed.is_none() || !is_position(&parameter.name));
+    let numbers = fitting_numbers(loaded.provenance.numbers, written, &mut notes);
     let write_weights = |path: &Path| {
         let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
         let shapes = tensors.shapes().into_iter().map(|(name, shape)| (name, shape, numbers));
@@ -150,11 +152,45 @@ pub(crate) fn export(loaded: &LoadedModel, parameters: &[Parameter], out: &Path)
     Ok(Exported { kind, notes })
 }
 
+/// The number type in which `parameters` are written: `wanted`, unless a number is too large for it.
+fn fitting_numbers<'a>(
+    wanted: StoredNumbers,
+    mut parameters: impl Iterator<Item = &'a Parameter> + Clone,
+    notes: &mut Vec<String>,
+) -> StoredNumbers {
+    if parameters.clone().any(|parameter| wanted.overflows(&parameter.values)) {
+        notes.push(format!(
+            "the weights are written in f32, since some are too large for {wanted}, the number type of the \
+             imported model"
+        ));
+        return StoredNumbers::F32;
+    }
+    if !parameters.all(|parameter| wanted.holds(&parameter.values)) {
+        notes.push(format!("the weights are rounded to {wanted}, the number type of the imported model"));
+    }
+    wanted
+}
+
+/// True for the name of a learned table of positions.
+pub(crate) fn is_position(name: &str) -> bool {
+    name.ends_with(POSITIONS)
+}
+
+/// True if `transformers` computes the positions of models of this kind.
+pub(crate) fn computes_positions(kind: &str) -> bool {
+    kind == translator::M2M_100
+}
+
 /// Refuses tables of positions that `transformers` would not compute.
 fn check_computed(table: SinusoidTable, parameters: &[Parameter], kind: &str) -> Result<()> {
-    let positions = parameters.iter().filter(|parameter| parameter.name.ends_with(POSITIONS));
-    let is_trained = |parameter: &Parameter| table.table(&parameter.shape) != parameter.values;
-    match { positions }.find(|parameter| is_trained(parameter)) {
+    /// The sine of a large number depends on the machine that computed it.
+    const TOLERANCE: f32 = 1e-4;
+    let is_trained = |parameter: &Parameter| {
+        let computed = table.table(&parameter.shape);
+        computed.iter().zip(&parameter.values).any(|(a, b)| (a - b).abs() > TOLERANCE)
+    };
+    let mut positions = parameters.iter().filter(|parameter| is_position(&parameter.name));
+    match positions.find(|parameter| is_trained(parameter)) {
         None => Ok(()),
         Some(trained) => Err(Error::usage(
             format!(
@@ -200,7 +236,7 @@ fn joined(one: &Value, other: &Value) -> Value {
 
 fn exported_tensors(model: &HfModel, loaded: &LoadedModel) -> Result<ExportedTensors> {
     let mut shapes = checkpoint::shapes(&loaded.architecture);
-    shapes.retain(|(name, _)| model.computed.is_none() || !name.ends_with(POSITIONS));
+    shapes.retain(|(name, _)| model.computed.is_none() || !is_position(name));
     let mut tensors = ExportedTensors::new(model.kind, &model.names, &shapes)?;
     if let Some(classifier) = model.labels {
         let labels: Vec<usize> = encoder::labels(loaded).map(|id| id as usize).collect();
@@ -208,6 +244,9 @@ fn exported_tensors(model: &HfModel, loaded: &LoadedModel) -> Result<ExportedTen
         let [weight, bias] = ["weight", "bias"].map(|part| format!("{classifier}.{part}"));
         tensors.choose(&weight, "head.weight", &labels, &d_in);
         tensors.choose(&bias, "head.bias", &labels, &[]);
+    }
+    for (name, ours) in &model.copies {
+        tensors.copy(name, ours, &shapes);
     }
     for (name, shape, values) in &model.added {
         tensors.insert(name, shape.clone(), values.clone());

@@ -13,6 +13,9 @@ use crate::export::{ExportProblem, UnsupportedFeatures};
 use crate::hf::{bart, t5};
 use crate::recipe::SinusoidTable;
 
+/// The kind whose positions `transformers` computes.
+pub(super) const M2M_100: &str = "M2M-100";
+
 /// A kind of encoder-decoder in `transformers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TranslatorKind {
@@ -42,7 +45,7 @@ impl TranslatorKind {
             Self::Marian => "MarianMT",
             Self::Bart => "BART",
             Self::MBart => "mBART",
-            Self::M2M100 => "M2M-100",
+            Self::M2M100 => M2M_100,
             Self::T5 => "T5",
         }
     }
@@ -94,7 +97,7 @@ impl TranslatorKind {
             }
             Self::M2M100 => {
                 let first = pad as usize + 1;
-                let problem = "`model.position_offset` is not that behind the row of the padding";
+                let problem = "`model.position_offset` is not the number of the padding token + 1";
                 differences.unless(model.position_offset == first, problem);
                 differences.unless(!output.output_bias, "`model.output_bias` is true");
             }
@@ -134,6 +137,11 @@ pub(super) fn hf_model(loaded: &LoadedModel, translator: &Translator) -> Result<
             kind: name,
             config: config_of_t5(loaded, translator),
             names: vec![t5::names(model.feed_forward_gate)],
+            copies: if is_unscaled(translator) {
+                vec![(t5::OUTPUT, "src.embedding.weight")]
+            } else {
+                Vec::new()
+            },
             ..HfModel::default()
         });
     }
@@ -195,7 +203,7 @@ fn config_of_bart(kind: TranslatorKind, loaded: &LoadedModel, translator: &Trans
 fn differences_from_t5(model: &ModelConfig, translator: &Translator) -> UnsupportedFeatures {
     let mut differences = UnsupportedFeatures::default();
     let output = translator.output;
-    let scales = [1.0, (model.d_model as f64).powf(-0.5)];
+    let ties = output.tie_embeddings.ties_output();
     for (equal, difference) in [
         (!model.has(StackKind::Recurrent), "recurrent layers"),
         (model.norm == NormKind::Rms, "`model.norm` is not `rms`"),
@@ -216,11 +224,19 @@ fn differences_from_t5(model: &ModelConfig, translator: &Translator) -> Unsuppor
             "both sides have their own embeddings",
         ),
         (!output.output_bias, "`model.output_bias` is true"),
-        (scales.contains(&output.logit_scale), "`model.logit_scale` is neither 1 nor `d_model`^-0.5"),
+        (
+            output.logit_scale == 1.0 || ties && output.logit_scale == scale_of_t5(model),
+            "`model.logit_scale` is not 1, or `d_model`^-0.5 with a tied output",
+        ),
     ] {
         differences.unless(equal, difference);
     }
     differences
+}
+
+/// The factor of the last layer before a tied output.
+fn scale_of_t5(model: &ModelConfig) -> f64 {
+    (model.d_model as f64).powf(-0.5)
 }
 
 /// The value of `feed_forward_proj`, if there is one.
@@ -231,6 +247,11 @@ fn feed_forward(model: &ModelConfig) -> Option<&'static str> {
         (true, ActivationKind::Silu) => Some("gated-silu"),
         _ => None,
     }
+}
+
+/// True if the output is tied but not scaled, which version 4 of `transformers` knows only of separate tensors.
+fn is_unscaled(translator: &Translator) -> bool {
+    translator.output.tie_embeddings.ties_output() && translator.output.logit_scale == 1.0
 }
 
 fn config_of_t5(loaded: &LoadedModel, translator: &Translator) -> Value {
@@ -253,8 +274,8 @@ fn config_of_t5(loaded: &LoadedModel, translator: &Translator) -> Value {
         "feed_forward_proj": feed_forward(model),
         "relative_attention_num_buckets": model.relative_buckets,
         "relative_attention_max_distance": model.relative_distance,
-        "tie_word_embeddings": translator.output.tie_embeddings.ties_output(),
-        // Version 5 reads this key, and earlier ones the one before.
+        // Version 4 scales the outputs if they are tied; version 5 reads the next key, and ties equal tensors.
+        "tie_word_embeddings": translator.output.tie_embeddings.ties_output() && !is_unscaled(translator),
         "scale_decoder_outputs": translator.output.logit_scale != 1.0,
     })
 }

@@ -60,7 +60,7 @@ struct Described {
     beam_width: Option<usize>,
     /// Whether `/api/embed` supports the model.
     embeds: bool,
-    /// The number type of the weights, for a model that decodes: `f32`, `bf16` or `int8`.
+    /// The number type of the weights: `f32`, `bf16` or `int8`.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<&'static str>,
     /// The GPU on which the model decodes, if it does.
