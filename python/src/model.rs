@@ -112,12 +112,7 @@ impl PyModel {
             }
             if languages == Languages::default() { Ok(pipeline) } else { pipeline.with_languages(&languages) }
         })?;
-        Ok(Self {
-            is_whole: AtomicBool::new(false),
-            pipeline,
-            path,
-            threads,
-        })
+        Ok(Self { is_whole: AtomicBool::new(false), pipeline, path, threads })
     }
 
     #[getter]

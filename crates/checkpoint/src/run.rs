@@ -152,9 +152,12 @@ impl Run {
         }
         let checkpoints = self.dir.join(files::CHECKPOINTS);
         fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
-        let write_frozen = |path: &Path| match has_shared {
-            true => atomic::link(&shared, path),
-            false => weights::write(path, snapshot.weights(true)),
+        let write_frozen = |path: &Path| {
+            if has_shared {
+                atomic::link(&shared, path)
+            } else {
+                weights::write(path, snapshot.weights(true))
+            }
         };
         let contents: [(&str, &ContentWriter<'_>); 5] = [
             (files::FROZEN, &write_frozen),

@@ -140,7 +140,7 @@ pub(super) fn prepare(
     let architecture = checkpoint::architecture(config, &material.tokenizers);
     let frozen = Frozen::of(config, &architecture);
     let frozen = processes.agree("frozen parameters were named", frozen)?;
-    let begins = !opened.as_ref().is_some_and(|opened| opened.resume_at().is_some());
+    let begins = opened.as_ref().is_none_or(|opened| opened.resume_at().is_none());
     let memory = check_memory(config, &architecture, &frozen, &mut material, (processes, begins), observer);
     let (memory, batch_tokens) = processes.agree("memory was predicted", memory)?;
     let config = &with_batches(config, batch_tokens);
@@ -386,10 +386,9 @@ pub(super) fn check_memory(
     if let Some(limit) = memory::limit(config, processes.on_this_machine()) {
         let with_budget = |tokens| MemoryEstimate::predict(&subject, &feed.sizes_within(tokens));
         let checked = memory.check(batch_tokens, limit, feed.least_batch_tokens(), with_budget);
-        checked.map_err(|error| match begins {
-            true => with_frozen_embeddings(error, &subject, memory, &feed.sizes()),
-            // What is frozen cannot change any more.
-            false => error,
+        checked.map_err(|error| {
+            // What is frozen cannot change when a run is resumed.
+            if begins { with_frozen_embeddings(error, &subject, memory, &feed.sizes()) } else { error }
         })?;
     }
     Ok((memory, batch_tokens))

@@ -126,9 +126,8 @@ impl SafetensorsFile {
         let mut from = &self.file;
         from.seek(SeekFrom::Start(0))?;
         let sha256 = write_hashed(path, |out| io::copy(&mut from, out).map(drop))?;
-        match &self.sha256 {
-            Some(expected) => check_sha256(&self.path, &sha256, expected).map_err(io::Error::other)?,
-            None => (),
+        if let Some(expected) = &self.sha256 {
+            check_sha256(&self.path, &sha256, expected).map_err(io::Error::other)?;
         }
         Ok(sha256)
     }

@@ -18,6 +18,9 @@ pub(super) const LARGE: usize = 16 << 20;
 /// would take longer: the end of a mapping interrupts the other threads of the process.
 const SMALL: usize = 1 << 20;
 
+/// The names and shapes of parameters.
+type Shapes = Vec<(String, Vec<usize>)>;
+
 /// Returns what `build` makes of the parameters of these files (name and shape) in `precision`: an engine.
 ///
 /// Only one matrix at a time is read, so they take the RAM of the engine and of the largest matrix.
@@ -25,7 +28,7 @@ const SMALL: usize = 1 << 20;
 /// # Errors
 /// Any error of [`SafetensorsFile::check`]; a wrong checksum.
 pub(crate) fn packed<T>(
-    mut files: Vec<(SafetensorsFile, Vec<(String, Vec<usize>)>)>,
+    mut files: Vec<(SafetensorsFile, Shapes)>,
     precision: Precision,
     build: impl FnOnce(&mut dyn Weights) -> T,
 ) -> Result<T> {
