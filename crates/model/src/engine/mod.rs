@@ -135,7 +135,7 @@ impl Engine {
         self.projection.instructions()
     }
 
-    /// All weights, by the names of the model's [`Blueprint`].
+    /// All weights, by the names of the model's [`Blueprint`](crate::nn::Blueprint).
     pub fn weights(&self) -> &[(String, Weight)] {
         &self.weights
     }
