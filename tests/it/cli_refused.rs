@@ -168,7 +168,7 @@ fn options_of_other_commands_are_named_as_such() {
     let folder = Folder::new();
     folder.write("text", "");
     for (command, option, other) in [
-        ("embed x", "--precision int8", "`translate`"),
+        ("embed x", "--cache-precision bf16", "`translate`"),
         ("tag x", "--beam-width 3", "`translate`"),
         ("info x", "--temperature 1", "`generate`"),
     ] {

@@ -32,7 +32,8 @@ pub use left::{LeftOperand, LeftOperandBuf};
 pub(crate) use lines::{Number, PANEL, with_lines};
 pub use precision::Precision;
 pub use product::{
-    PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined, team_size,
+    PackedAffine, linear_packed, linear_packed_add, linear_packed_columns, linear_packed_joined, shared_by,
+    team_size,
 };
 pub use weight::{PackedWeight, PackedWeightBuf};
 

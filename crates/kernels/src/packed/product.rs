@@ -140,7 +140,12 @@ pub fn linear_packed_columns(
 /// The number of threads of the [`team`] among which the columns of a product of `rows` rows with `weight`
 /// are worth sharing.
 pub fn team_size(rows: usize, weight: PackedWeight<'_>) -> usize {
-    if work(rows, weight.n(), weight.k()) < TEAM_WORK { 1 } else { team::size() }
+    shared_by(rows, weight.n(), weight.k())
+}
+
+/// The number of threads of the [`team`] among which a product `[rows, n]` over k is worth sharing.
+pub fn shared_by(rows: usize, n: usize, k: usize) -> usize {
+    if work(rows, n, k) < TEAM_WORK { 1 } else { team::size() }
 }
 
 /// The multiply-adds of a product, with few rows counted as `FEW_ROWS`, since reading the weight then takes

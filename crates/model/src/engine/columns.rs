@@ -1,5 +1,7 @@
 //! The columns of the output projection that the shortlists of sentences ask for.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use attentive_base::batch::TokenId;
@@ -15,62 +17,26 @@ pub(super) struct Listed {
     pub(super) columns: Arc<Mutex<Columns>>,
 }
 
-/// Columns of the output projection, copied side by side when a sentence first asks for them. Which ones are
-/// there affects time only: all sentences share one product, in which a column does not depend on the others.
+/// Columns of the output projection, copied side by side.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct ColumnBlock {
     weight: PackedColumns,
     bias: Option<Vec<f32>>,
-    /// The index of each token's column, or [`MISSING`].
-    indices: Vec<u32>,
-    /// The number of columns once those that no sentence asked for any more had been dropped.
-    fresh: usize,
 }
 
-const MISSING: u32 = u32::MAX;
-
-impl Columns {
-    /// No columns of `map` yet.
-    pub(super) fn new(map: &PackedLinear) -> Self {
-        let weight = map.weight.view();
-        Self {
-            weight: PackedColumns::new(weight.precision(), weight.k()),
-            bias: map.bias.is_some().then(Vec::new),
-            indices: vec![MISSING; weight.n()],
-            fresh: 0,
-        }
-    }
-
-    /// Copies the columns of `map` that `rows` lack. Once there are half as many again as were needed, those
-    /// that no row needs are dropped.
-    pub(super) fn provide(&mut self, rows: &[Candidates], map: &PackedLinear) {
-        let lists = || rows.chunk_by(Arc::ptr_eq).map(|same| &same[0]);
-        let lacks = |list: &Candidates| list.iter().any(|&token| self.index(token) == MISSING);
-        if !lists().any(lacks) {
-            return;
-        }
-        let renewed = self.len() == 0 || self.len() > self.fresh + self.fresh / 2;
-        if renewed {
-            *self = Self::new(map);
-        }
-        lists().for_each(|list| self.copy(list, map));
-        if renewed {
-            self.fresh = self.len();
-        }
-    }
-
-    fn copy(&mut self, list: &[TokenId], map: &PackedLinear) {
-        let weight = map.weight.view();
-        for &token in list {
-            let column = token as usize;
-            if self.indices[column] == MISSING {
-                self.indices[column] = self.len() as u32;
-                self.weight.push(weight, column);
-                if let (Some(all), Some(bias)) = (&mut self.bias, &map.bias) {
-                    all.push(bias[column]);
-                }
+impl ColumnBlock {
+    /// The columns of `tokens` in `map`.
+    fn new(map: &PackedLinear, tokens: impl IntoIterator<Item = TokenId>) -> Self {
+        let all = map.weight.view();
+        let mut weight = PackedColumns::new(all.precision(), all.k());
+        let mut bias = map.bias.as_ref().map(|bias| (bias, Vec::new()));
+        for token in tokens {
+            weight.push(all, token as usize);
+            if let Some((all, copied)) = &mut bias {
+                copied.push(all[token as usize]);
             }
         }
+        Self { weight, bias: bias.map(|(_, copied)| copied) }
     }
 
     /// The number of columns.
@@ -82,9 +48,97 @@ impl Columns {
     pub(super) fn view(&self) -> (PackedWeight<'_>, Option<&[f32]>) {
         (self.weight.view(), self.bias.as_deref())
     }
+}
 
-    /// The index of the column of `token`.
-    pub(super) fn index(&self, token: TokenId) -> u32 {
-        self.indices[token as usize]
+/// The columns of the tokens that are candidates of every sentence.
+#[derive(Debug)]
+pub(super) struct CommonColumns {
+    pub(super) block: ColumnBlock,
+    /// The index of each token's column, or [`MISSING`].
+    indices: Vec<u32>,
+}
+
+const MISSING: u32 = u32::MAX;
+
+impl CommonColumns {
+    /// The columns of `tokens`, which are distinct, in `map`.
+    pub(super) fn new(map: &PackedLinear, tokens: &[TokenId]) -> Self {
+        let mut indices = vec![MISSING; map.weight.d_out()];
+        for (index, &token) in tokens.iter().enumerate() {
+            indices[token as usize] = index as u32;
+        }
+        Self { block: ColumnBlock::new(map, tokens.iter().copied()), indices }
     }
+}
+
+/// The columns of the candidates of a sentence.
+#[derive(Debug)]
+pub(super) struct SentenceColumns {
+    /// In increasing order.
+    pub(super) candidates: Candidates,
+    /// Those that are not common.
+    pub(super) own: ColumnBlock,
+    /// For each candidate the index of its column: among the common ones, or behind them among its own.
+    pub(super) indices: Vec<u32>,
+}
+
+impl SentenceColumns {
+    fn new(candidates: Candidates, map: &PackedLinear, common: &CommonColumns) -> Self {
+        let is_own = |token: &TokenId| common.indices[*token as usize] == MISSING;
+        let own = ColumnBlock::new(map, candidates.iter().copied().filter(is_own));
+        let mut next_own = common.block.len() as u32;
+        let index = |&token: &TokenId| match common.indices[token as usize] {
+            MISSING => {
+                next_own += 1;
+                next_own - 1
+            }
+            index => index,
+        };
+        let indices = candidates.iter().map(index).collect();
+        Self { candidates, own, indices }
+    }
+}
+
+/// The columns of a search: those of each sentence are copied when it first asks for them. Which ones are
+/// there affects time only: a column of a product does not depend on the others.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) common: Arc<CommonColumns>,
+    /// By the address of the sentence's candidates, which each of them keeps.
+    sentences: HashMap<usize, Arc<SentenceColumns>>,
+}
+
+impl Columns {
+    /// No columns besides the common ones yet.
+    pub(super) fn new(common: Arc<CommonColumns>) -> Self {
+        Self { common, sentences: HashMap::new() }
+    }
+
+    /// Returns the columns of each sentence, with its rows, which are adjacent and have the same candidates.
+    pub(super) fn of(
+        &mut self,
+        rows: &[Candidates],
+        map: &PackedLinear,
+    ) -> Vec<(Range<usize>, Arc<SentenceColumns>)> {
+        let mut found = Vec::new();
+        let mut first = 0;
+        for same in rows.chunk_by(Arc::ptr_eq) {
+            let columns = self.sentences.entry(address(&same[0]));
+            let columns =
+                columns.or_insert_with(|| SentenceColumns::new(same[0].clone(), map, &self.common).into());
+            found.push((first..first + same.len(), Arc::clone(columns)));
+            first += same.len();
+        }
+        // Those of sentences that have ended are dropped a few at a time.
+        if self.sentences.len() > 2 * found.len() {
+            self.sentences =
+                found.iter().map(|(_, one)| (address(&one.candidates), Arc::clone(one))).collect();
+        }
+        found
+    }
+}
+
+/// Where the list is, which no other one shares as long as it exists.
+fn address(list: &Candidates) -> usize {
+    list.as_ptr().addr()
 }

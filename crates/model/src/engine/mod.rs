@@ -41,7 +41,7 @@ use attentive_decode::{Answer, Logits, NextToken, Question, Stepper};
 use attentive_kernels::gemm::Float;
 
 use self::buffers::{ScratchBuffer, ScratchPool};
-use self::columns::Listed;
+use self::columns::{Columns, CommonColumns, Listed};
 use self::decode::CachedContext;
 use self::encode::encode;
 use self::packed::Packed;
@@ -59,6 +59,8 @@ pub struct Engine {
     layers: Stacks<Packed>,
     projection: Projection,
     shortlist: Option<Arc<Shortlist>>,
+    /// The columns of the projection that all sentences need, with a shortlist.
+    common_columns: Option<Arc<CommonColumns>>,
     max_len: usize,
     precision: Precision,
     /// The number type of keys and values.
@@ -93,6 +95,7 @@ impl Engine {
             projection: Projection::new(layers.projection(), head.scale),
             layers,
             shortlist: None,
+            common_columns: None,
             max_len: architecture.max_len,
             precision,
             cache: Float::F32,
@@ -111,7 +114,8 @@ impl Engine {
             let vocab = self.projection.d_out();
             assert_eq!(shortlist.tgt_vocab(), vocab, "tokens of the shortlist");
         }
-        Self { shortlist, ..self }
+        let common = shortlist.as_ref().map(|list| Arc::new(self.projection.common_columns(&list.always())));
+        Self { shortlist, common_columns: common, ..self }
     }
 
     /// The shortlist, if there is one.
@@ -228,8 +232,8 @@ impl Stepper for Engine {
 
     fn start(&self) -> RamState {
         let mut state = RamState::new(self.decoder().kept_widths(), self.cache);
-        let columns = || Arc::new(Mutex::new(self.projection.columns()));
-        state.store.columns = self.shortlist.is_some().then(columns);
+        let columns = |common: &Arc<_>| Arc::new(Mutex::new(Columns::new(Arc::clone(common))));
+        state.store.columns = self.common_columns.as_ref().map(columns);
         state
     }
 

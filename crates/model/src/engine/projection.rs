@@ -1,19 +1,17 @@
 //! From the last layer to the next token.
 
 use std::ops::Range;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use attentive_base::batch::TokenId;
 use attentive_decode::{Answer, Logits, NextToken, Question};
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::packed::{
-    LeftOperand, LeftOperandBuf, linear_packed, linear_packed_columns, team_size,
-};
+use attentive_kernels::packed::{LeftOperand, LeftOperandBuf, linear_packed_columns, shared_by, team_size};
 use attentive_kernels::team;
 use attentive_kernels::top_k::{ExpSum, SUM_CHUNK, TopK, exp_sum, log_of_sums};
 
 use super::LastLayer;
-use super::columns::{Columns, Listed};
+use super::columns::{ColumnBlock, CommonColumns, Listed, SentenceColumns};
 use super::linear::PackedLinear;
 
 /// The output projection.
@@ -44,9 +42,9 @@ impl Projection {
         self.map.weight.view().precision().instructions().to_owned()
     }
 
-    /// No columns of the projection yet.
-    pub(super) fn columns(&self) -> Columns {
-        Columns::new(&self.map)
+    /// The columns of these `tokens`, which are candidates of every sentence.
+    pub(super) fn common_columns(&self, tokens: &[TokenId]) -> CommonColumns {
+        CommonColumns::new(&self.map, tokens)
     }
 
     /// The logits of all rows, row after row, also those of tokens that are no candidates.
@@ -116,20 +114,63 @@ impl Projection {
         values
     }
 
-    /// What is kept of the logits of each row's candidates.
+    /// What is kept of the logits of each row's candidates. Threads share the sentences.
     fn listed(&self, values: &[f32], listed: &Listed, keep: Keep<'_>) -> Part {
         let columns = &mut *listed.columns.lock().unwrap_or_else(PoisonError::into_inner);
-        columns.provide(&listed.rows, &self.map);
-        let (weight, bias) = columns.view();
-        let width = weight.n();
-        let mut logits = vec![0.0; listed.rows.len() * width];
-        let identity = Activation::Identity;
-        linear_packed(listed.rows.len(), values, weight, bias, identity, &mut logits);
-        let rows = listed.rows.iter().zip(logits.chunks_exact(width.max(1)));
-        let rows = rows.enumerate().map(|(row, (candidates, logits))| {
-            of_candidates(candidates, logits, columns, keep.questions.of(row), keep.sums)
+        let sentences = columns.of(&listed.rows, &self.map);
+        let common = &columns.common.block;
+        let n_logits: usize = sentences.iter().map(|(rows, one)| rows.len() * one.candidates.len()).sum();
+        let (n_rows, d) = (listed.rows.len(), self.d_in());
+        let n_parts = shared_by(n_rows, n_logits / n_rows.max(1), d).min(sentences.len()).max(1);
+        let each = n_rows.div_ceil(n_parts);
+        // The sentences whose rows begin in a part belong to it.
+        let part_of = |(rows, _): &(Range<usize>, _)| rows.start / each.max(1);
+        let parts: Vec<&[SentenceRows]> = sentences.chunk_by(|a, b| part_of(a) == part_of(b)).collect();
+        let done: Vec<OnceLock<Vec<OfRow>>> = parts.iter().map(|_| OnceLock::new()).collect();
+        team::run(parts.len(), &|part| {
+            let _ = done[part].set(self.of_sentences(values, common, parts[part], keep));
         });
-        Part(rows.collect())
+        Part(done.into_iter().filter_map(OnceLock::into_inner).flatten().collect())
+    }
+
+    /// What is kept of the logits of the candidates of `sentences`, row after row, of whose columns some are
+    /// `common`.
+    fn of_sentences(
+        &self,
+        values: &[f32],
+        common: &ColumnBlock,
+        sentences: &[SentenceRows],
+        keep: Keep<'_>,
+    ) -> Vec<OfRow> {
+        let (d, n_common) = (self.d_in(), common.len());
+        let rows_of = |rows: &Range<usize>| &values[rows.start * d..rows.end * d];
+        let (mut of_common, mut of_own) = (ColumnLogits::default(), ColumnLogits::default());
+        let (mut logits, mut found) = (Vec::new(), Vec::new());
+        let mut rest = sentences;
+        while let Some((first, _)) = rest.first() {
+            // So few rows at a time that their logits stay in the cache, and so many that a tile is full.
+            let count = rest.iter().take_while(|(rows, _)| rows.start < first.start + ROWS_OF_TILE).count();
+            let (chunk, others) = rest.split_at(count);
+            rest = others;
+            let last = &chunk[count - 1].0;
+            let rows = first.start..last.end;
+            of_common.compute(rows.len(), rows_of(&rows), common);
+            for (own_rows, columns) in chunk {
+                of_own.compute(own_rows.len(), rows_of(own_rows), &columns.own);
+                for row in own_rows.clone() {
+                    let of_common = of_common.row(row - rows.start);
+                    let of_own = of_own.row(row - own_rows.start);
+                    logits.clear();
+                    logits.extend(columns.indices.iter().map(|&index| match index as usize {
+                        index if index < n_common => of_common[index],
+                        index => of_own[index - n_common],
+                    }));
+                    let (question, candidates) = (keep.questions.of(row), &columns.candidates);
+                    found.push(of_candidates(candidates, &logits, question, keep.sums));
+                }
+            }
+        }
+        found
     }
 
     /// What is kept of some chunks of columns.
@@ -154,22 +195,47 @@ impl Projection {
     }
 }
 
-/// What is kept of the logits of the candidates of a row.
-fn of_candidates(
-    candidates: &[TokenId],
-    logits: &[f32],
-    columns: &Columns,
-    question: &Question,
-    sums: bool,
-) -> OfRow {
-    let of_token = |&token: &TokenId| logits[columns.index(token) as usize];
-    let logits: Vec<f32> = candidates.iter().map(of_token).collect();
+/// The rows of a sentence, and the columns of its candidates.
+type SentenceRows = (Range<usize>, Arc<SentenceColumns>);
+
+/// The rows of a tile of products.
+const ROWS_OF_TILE: usize = 12;
+
+/// The logits of some rows and columns, in memory that is used again.
+#[derive(Default)]
+struct ColumnLogits {
+    values: Vec<f32>,
+    width: usize,
+    left: LeftOperandBuf,
+}
+
+impl ColumnLogits {
+    /// Computes those of the `rows` rows of `x` and of `columns`.
+    fn compute(&mut self, rows: usize, x: &[f32], columns: &ColumnBlock) {
+        let (weight, bias) = columns.view();
+        self.width = weight.n();
+        self.values.resize(rows * self.width, 0.0);
+        if self.width > 0 {
+            let left = LeftOperand::prepare(weight.precision(), rows, weight.k(), x, &mut self.left);
+            let identity = Activation::Identity;
+            linear_packed_columns(&left, weight, bias, identity, 0..self.width, &mut self.values);
+        }
+    }
+
+    /// The logits of row `row`.
+    fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.width..][..self.width]
+    }
+}
+
+/// What is kept of the `logits` of the candidates of a row.
+fn of_candidates(candidates: &[TokenId], logits: &[f32], question: &Question, sums: bool) -> OfRow {
     // Indices in the list, which is sorted, stand for tokens.
     let index = |token: &TokenId| candidates.binary_search(token).ok();
     let barred = question.barred.iter().filter_map(index);
     let barred: Vec<u32> = barred.map(|index| index as u32).collect();
     let mut largest = TopK::new(question.count);
-    largest.add(&logits, 0, &barred);
+    largest.add(logits, 0, &barred);
     OfRow {
         largest: largest.renumbered(candidates),
         sums: if sums { logits.chunks(SUM_CHUNK).map(exp_sum).collect() } else { Vec::new() },

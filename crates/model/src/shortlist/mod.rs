@@ -87,6 +87,14 @@ impl Shortlist {
         [&self.ends, &self.candidates, &self.always]
     }
 
+    /// Returns the distinct candidates of every sentence, in increasing order.
+    pub fn always(&self) -> Vec<TokenId> {
+        let mut always = self.always.clone();
+        always.sort_unstable();
+        always.dedup();
+        always
+    }
+
     /// Returns the candidates of source token `token`, likeliest first; none if it is unknown.
     pub fn of(&self, token: TokenId) -> &[TokenId] {
         let token = token as usize;

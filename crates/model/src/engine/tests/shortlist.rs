@@ -107,3 +107,28 @@ fn the_candidates_of_a_row_do_not_depend_on_other_rows() {
         }
     }
 }
+
+/// More rows than a tile has, of sentences with several rows each.
+#[test]
+fn many_sentences_have_the_candidates_of_each_alone() {
+    let many: Vec<&[TokenId]> = SRC.iter().copied().cycle().take(17).collect();
+    for precision in PRECISIONS {
+        for config in [base(), variant("output_bias = true")] {
+            let engine = with(some(), &config, precision);
+            let alone: Vec<Vec<NextToken>> = (0..3)
+                .map(|sentence| {
+                    likeliest_of(&engine, &[2], &mut state_of(&engine, sentence..sentence + 1)).remove(0)
+                })
+                .collect();
+            let mut state = engine.start();
+            engine.admit(&padded(&many), &mut state);
+            // Sentence i has 1 + i % 5 rows.
+            let rows: Vec<usize> = (0..17).flat_map(|row| std::iter::repeat_n(row, 1 + row % 5)).collect();
+            engine.select(&rows, &mut state);
+            let found = likeliest_of(&engine, &vec![2; rows.len()], &mut state);
+            for (row, found) in rows.iter().zip(found) {
+                assert_eq!(found, alone[row % 3], "{precision}, row {row}");
+            }
+        }
+    }
+}
