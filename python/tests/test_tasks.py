@@ -182,8 +182,15 @@ def test_models_are_quantized(models: Path, tmp_path: Path) -> None:
     assert report["lines"] == len(PAIRS) and report["bytes"]["after"] < report["bytes"]["before"]
     assert report["cache_precision"] == {"before": "f32", "after": "bf16"}
     assert attentive.load(tmp_path / "int8").config["decode"]["cache_precision"] == "bf16"
-    with pytest.raises(attentive.UsageError, match="quantized already"):
+    with pytest.raises(attentive.UsageError, match="written by `quantize` already"):
         attentive.quantize(tmp_path / "int8", tmp_path / "again")
+    # Models of other tasks, too; `f32` changes nothing.
+    texts = ["the dog sees a cat ."]
+    for precision in ("int8", "f32"):
+        attentive.quantize(models / "tagger", tmp_path / precision / "tagger", precision=precision)
+        stored = attentive.load(tmp_path / precision / "tagger")
+        assert stored.tag(texts) == attentive.load(models / "tagger", precision=precision).tag(texts)
+        assert set(stored.state_dict()) == set(attentive.load(models / "tagger").state_dict())
 
 
 def test_models_go_out_and_come_back(models: Path, tmp_path: Path) -> None:

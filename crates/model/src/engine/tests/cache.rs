@@ -106,3 +106,42 @@ fn the_cache_takes_half_the_memory_and_changes_the_logits_little() {
     }
     assert!(changed > 0);
 }
+
+/// Rows part, end, and read one or several tokens at random, so that they share blocks at different positions.
+#[test]
+fn rows_that_come_and_go_at_random_equal_rows_alone() {
+    let mut seed = 7u64;
+    let mut below = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    for changes in ["max_len = 64", "max_len = 64, positions = 'relative', n_kv_heads = 1"] {
+        let model = model(&variant(changes));
+        for numbers in [Float::F32, Float::Bf16] {
+            let engine = engine(&model).with_cache(numbers);
+            let mut state = state_of(&engine, 0..1);
+            let mut read: Vec<Vec<TokenId>> = vec![Vec::new()];
+            while read.iter().all(|tokens| tokens.len() < 50) {
+                let most = if below(4) == 0 { 9 } else { 1 };
+                let next: Vec<Vec<TokenId>> = (read.iter())
+                    .map(|_| (0..1 + below(most)).map(|_| 4 + below(5) as TokenId).collect())
+                    .collect();
+                let next: Vec<&[TokenId]> = next.iter().map(Vec::as_slice).collect();
+                let found = rows(engine.logits(engine.read(&padded(&next), &mut state)));
+                for (read, next) in read.iter_mut().zip(&next) {
+                    read.extend(*next);
+                }
+                for (tokens, found) in read.iter().zip(found) {
+                    if below(5) == 0 {
+                        let mut alone = state_of(&engine, 0..1);
+                        let last = tokens.iter().map(|&token| step(&engine, &[token], &mut alone)).last();
+                        assert_eq!(found, last.unwrap()[0], "{changes}, {numbers:?}, {}", tokens.len());
+                    }
+                }
+                let kept: Vec<usize> = (0..1 + below(6)).map(|_| below(read.len())).collect();
+                engine.select(&kept, &mut state);
+                read = kept.iter().map(|&row| read[row].clone()).collect();
+            }
+        }
+    }
+}
