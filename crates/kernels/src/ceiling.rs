@@ -5,8 +5,10 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::Instant;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::gemm::Float;
 use crate::packed::Precision;
+use crate::simd::BASELINE_IS_FUSED;
 use crate::threads::Threads;
 
 /// Runs of each measurement, of which the fastest counts.
@@ -115,13 +117,14 @@ type Work = fn() -> f64;
 
 /// The multiply-adds of the instructions used at this precision.
 fn work(precision: Precision) -> Work {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         let instructions = match precision {
             Precision::F32 => Float::F32.instructions(),
             Precision::Bf16 => Float::Bf16.instructions(),
             Precision::Int8 => precision.instructions(),
         };
+        #[cfg(target_arch = "x86_64")]
         match instructions {
             // SAFETY: the kernels selected these instructions for this CPU.
             "AVX2" if precision == Precision::Int8 => return || unsafe { x86::avx2_int8() },
@@ -141,6 +144,18 @@ fn work(precision: Precision) -> Work {
             "AMX int8" => return || unsafe { x86::amx_int8() },
             _ => {}
         }
+        #[cfg(target_arch = "aarch64")]
+        match instructions {
+            "Neon" if precision == Precision::Int8 => return arm::neon_int8,
+            "Neon" => return arm::neon,
+            // SAFETY: the kernels selected them for this CPU.
+            "Neon DotProd" => return || unsafe { arm::dotprod() },
+            // SAFETY: the kernels selected them for this CPU.
+            "Neon I8MM" => return || unsafe { arm::i8mm() },
+            // SAFETY: the kernels selected them for this CPU.
+            "Neon BF16" => return || unsafe { arm::bf16() },
+            _ => {}
+        }
     }
     match precision {
         Precision::F32 | Precision::Bf16 => portable,
@@ -150,13 +165,12 @@ fn work(precision: Precision) -> Work {
 
 /// The baseline of the target; fused only where that is one instruction.
 fn portable() -> f64 {
-    const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
     const WIDTH: usize = 4;
     let (x, y) = (black_box(0.999f32), black_box(0.001));
     let mut sums = [[0.0f32; WIDTH]; SUMS];
     for _ in 0..ROUNDS {
         for lane in sums.as_flattened_mut() {
-            *lane = if FUSED { lane.mul_add(x, y) } else { *lane * x + y };
+            *lane = if BASELINE_IS_FUSED { lane.mul_add(x, y) } else { *lane * x + y };
         }
     }
     black_box(sums);
@@ -318,6 +332,80 @@ mod x86 {
 
     tiles!(amx_bf16, "tdpbf16ps", 32);
     tiles!(amx_int8, "tdpbssd", 64);
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::{
+        vdupq_n_f32, vdupq_n_s8, vdupq_n_s32, vdupq_n_u32, vfmaq_f32, vget_low_s8, vmlal_s8, vmull_s8,
+        vpadalq_s16, vreinterpretq_s8_s32,
+    };
+    use std::hint::black_box;
+
+    use super::ROUNDS;
+    use crate::neon::{bfmmla, sdot, smmla};
+
+    /// Independent sums: enough for four units that take four cycles.
+    const SUMS: usize = 20;
+
+    /// Operations of `ROUNDS` rounds, each of which adds `products` products to each of `SUMS` vectors.
+    fn done(products: usize) -> f64 {
+        (2 * products * SUMS * ROUNDS) as f64
+    }
+
+    pub(super) fn neon() -> f64 {
+        // SAFETY: every CPU of this architecture has Neon.
+        unsafe {
+            let (x, y) = (vdupq_n_f32(black_box(0.999)), vdupq_n_f32(black_box(0.001)));
+            let mut sums = [y; SUMS];
+            for _ in 0..ROUNDS {
+                for sum in &mut sums {
+                    *sum = vfmaq_f32(y, *sum, x);
+                }
+            }
+            black_box(sums);
+        }
+        done(4)
+    }
+
+    /// The kernel needs three instructions for 16 products.
+    pub(super) fn neon_int8() -> f64 {
+        // SAFETY: every CPU of this architecture has Neon.
+        unsafe {
+            let x = vget_low_s8(vdupq_n_s8(black_box(3)));
+            let mut sums = [vdupq_n_s32(0); SUMS];
+            for _ in 0..ROUNDS {
+                for sum in &mut sums {
+                    let y = vget_low_s8(vreinterpretq_s8_s32(*sum));
+                    *sum = vpadalq_s16(*sum, vmlal_s8(vmull_s8(x, y), x, x));
+                }
+            }
+            black_box(sums);
+        }
+        done(16)
+    }
+
+    /// A function that runs `$product` with `$a` and `$b` as operands, which adds `$products` products.
+    macro_rules! products {
+        ($name:ident, $feature:literal, $product:ident, $a:expr, $products:literal) => {
+            #[target_feature(enable = $feature)]
+            pub(super) fn $name() -> f64 {
+                let (a, b, zero) = ($a, vdupq_n_u32(black_box(0)), vdupq_n_u32(0));
+                let mut sums = [zero; SUMS];
+                for _ in 0..ROUNDS {
+                    for sum in &mut sums {
+                        *sum = $product(*sum, a, b);
+                    }
+                }
+                black_box(sums);
+                done($products)
+            }
+        };
+    }
+
+    products!(dotprod, "dotprod", sdot, black_box(0.0), 16);
+    products!(i8mm, "neon,i8mm", smmla, vdupq_n_u32(black_box(0)), 32);
+    products!(bf16, "neon,bf16", bfmmla, vdupq_n_u32(black_box(0)), 16);
 }
 
 #[cfg(test)]

@@ -22,6 +22,12 @@ pub(crate) trait Lanes: Copy {
     /// `from` is readable for 16 numbers.
     unsafe fn load_bf16(from: *const u16) -> Self;
 
+    /// 16 pairs of bfloat16 numbers: the first of each, and the second.
+    ///
+    /// # Safety
+    /// `from` is readable for 32 numbers.
+    unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2];
+
     /// Writes the numbers to `to`.
     ///
     /// # Safety
@@ -33,6 +39,16 @@ pub(crate) trait Lanes: Copy {
     /// # Safety
     /// See [`Lanes::splat`].
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+
+    /// `*a` · `b` + `self`, the same as [`Lanes::add_product`] with `a` in all lanes.
+    ///
+    /// # Safety
+    /// `a` is readable.
+    #[inline(always)]
+    unsafe fn add_scaled(self, a: *const f32, b: Self) -> Self {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.add_product(Self::splat(*a), b) }
+    }
 
     /// `self` + `other`
     ///
@@ -68,6 +84,13 @@ impl<const FUSED: bool> Lanes for PortableLanes<FUSED> {
     }
 
     #[inline(always)]
+    unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+        // SAFETY: the caller upholds the contract.
+        let pairs = unsafe { from.cast::<[[u16; 2]; 16]>().read_unaligned() };
+        [0, 1].map(|which| Self(pairs.map(|pair| bf16::widen(pair[which]))))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: the caller upholds the contract.
         unsafe { to.cast::<[f32; 16]>().write_unaligned(self.0) }
@@ -95,19 +118,122 @@ impl<const FUSED: bool> Lanes for PortableLanes<FUSED> {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use arm::NeonLanes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2Lanes, Avx512Lanes};
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::{
+        float32x4_t, vaddq_f32, vandq_u32, vdupq_n_f32, vdupq_n_u32, vfmaq_f32, vfmaq_laneq_f32,
+        vget_low_u16, vld1q_f32, vld1q_u16, vld1q_u32, vreinterpretq_f32_u32, vsetq_lane_f32,
+        vshll_high_n_u16, vshll_n_u16, vshlq_n_u32, vst1q_f32,
+    };
+
+    use super::Lanes;
+
+    /// Lanes in four registers of Neon, which every CPU of this architecture has.
+    #[derive(Clone, Copy)]
+    pub(crate) struct NeonLanes([float32x4_t; 4]);
+
+    impl NeonLanes {
+        #[inline(always)]
+        fn each(lanes: impl FnMut(usize) -> float32x4_t) -> Self {
+            Self(std::array::from_fn(lanes))
+        }
+    }
+
+    impl Lanes for NeonLanes {
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            // SAFETY: the CPU has Neon.
+            Self([unsafe { vdupq_n_f32(x) }; 4])
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller upholds the contract.
+            Self::each(|quarter| unsafe { vld1q_f32(from.add(4 * quarter)) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const u16) -> Self {
+            // SAFETY: the caller upholds the contract, and the CPU has Neon.
+            Self::each(|quarter| unsafe {
+                let eight = vld1q_u16(from.add(quarter / 2 * 8));
+                vreinterpretq_f32_u32(match quarter % 2 {
+                    0 => vshll_n_u16::<16>(vget_low_u16(eight)),
+                    _ => vshll_high_n_u16::<16>(eight),
+                })
+            })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+            // SAFETY: the caller upholds the contract, and the CPU has Neon.
+            unsafe {
+                let words = |quarter: usize| vld1q_u32(from.cast::<u32>().add(4 * quarter));
+                let upper = vdupq_n_u32(0xFFFF_0000);
+                [
+                    Self::each(|quarter| vreinterpretq_f32_u32(vshlq_n_u32::<16>(words(quarter)))),
+                    Self::each(|quarter| vreinterpretq_f32_u32(vandq_u32(words(quarter), upper))),
+                ]
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            for (quarter, lanes) in self.0.into_iter().enumerate() {
+                // SAFETY: the caller upholds the contract.
+                unsafe { vst1q_f32(to.add(4 * quarter), lanes) }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn add_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: the CPU has Neon.
+            Self::each(|quarter| unsafe { vfmaq_f32(self.0[quarter], a.0[quarter], b.0[quarter]) })
+        }
+
+        /// Multiplies by an element of a register: a load of all lanes would take a place of the
+        /// multiply-adds on many cores.
+        #[inline(always)]
+        unsafe fn add_scaled(self, a: *const f32, b: Self) -> Self {
+            // SAFETY: the caller upholds the contract, and the CPU has Neon.
+            unsafe {
+                let a = vsetq_lane_f32::<0>(*a, vdupq_n_f32(0.0));
+                Self::each(|quarter| vfmaq_laneq_f32::<0>(self.0[quarter], b.0[quarter], a))
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            // SAFETY: the CPU has Neon.
+            Self::each(|quarter| unsafe { vaddq_f32(self.0[quarter], other.0[quarter]) })
+        }
+
+        #[inline(always)]
+        fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
+            a.mul_add(b, sum)
+        }
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m512, _mm_loadu_si128, _mm256_add_ps, _mm256_castsi256_ps, _mm256_cvtepu16_epi32,
-        _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_ps, _mm256_slli_epi32,
-        _mm256_storeu_ps, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepu16_epi32, _mm512_fmadd_ps,
-        _mm512_loadu_ps, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_ps,
+        __m256, __m512, _mm_loadu_si128, _mm256_add_ps, _mm256_and_si256, _mm256_castsi256_ps,
+        _mm256_cvtepu16_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_epi32,
+        _mm256_set1_ps, _mm256_slli_epi32, _mm256_storeu_ps, _mm512_add_ps, _mm512_and_si512,
+        _mm512_castsi512_ps, _mm512_cvtepu16_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+        _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_storeu_ps,
     };
 
     use super::Lanes;
+
+    /// The bits of the second number of a word.
+    const UPPER: i32 = 0xFFFF_0000_u32.cast_signed();
 
     /// Lanes in one register of AVX-512.
     #[derive(Clone, Copy)]
@@ -133,6 +259,16 @@ mod x86 {
                 let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
                 _mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves))
             })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+            // SAFETY: the caller upholds the contract, and the CPU has AVX-512F.
+            unsafe {
+                let words = _mm512_loadu_si512(from.cast());
+                let odd = _mm512_and_si512(words, _mm512_set1_epi32(UPPER));
+                [_mm512_slli_epi32::<16>(words), odd].map(|words| Self(_mm512_castsi512_ps(words)))
+            }
         }
 
         #[inline(always)]
@@ -187,6 +323,19 @@ mod x86 {
                     _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
                 ]
             })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+            // SAFETY: the caller upholds the contract, and the CPU has AVX2.
+            unsafe {
+                let halves = [from, from.add(16)].map(|half| _mm256_loadu_si256(half.cast()));
+                let upper = _mm256_set1_epi32(UPPER);
+                [
+                    Self(halves.map(|words| _mm256_castsi256_ps(_mm256_slli_epi32::<16>(words)))),
+                    Self(halves.map(|words| _mm256_castsi256_ps(_mm256_and_si256(words, upper)))),
+                ]
+            }
         }
 
         #[inline(always)]

@@ -13,12 +13,19 @@
 //! threads that write disjoint tiles of a matrix.
 
 #![deny(unsafe_op_in_unsafe_fn)]
+// Other targets have the portable kernels alone, and what selects others has nothing to do.
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, unused_unsafe, unused_variables)
+)]
 
 #[macro_use]
 mod simd;
 mod area;
 mod lanes;
 mod large_pages;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod parallel;
 mod prefetch;
 mod scratch;

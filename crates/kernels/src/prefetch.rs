@@ -21,10 +21,8 @@ pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usiz
 /// do not look past the end of a run. The tile of the first rows prefetches the panels of the next columns;
 /// the tiles of further rows find them in the L2 cache. The wide tiles of `f32`, with up to three rows, reach
 /// the bandwidth of the RAM without it.
-#[cfg(target_arch = "x86_64")]
 pub(crate) struct Prefetcher<const N: usize>([*const u8; N]);
 
-#[cfg(target_arch = "x86_64")]
 impl<const N: usize> Prefetcher<N> {
     /// The runs that start at `starts`.
     #[inline(always)]
@@ -49,7 +47,6 @@ pub(crate) fn is_far(bytes: usize) -> bool {
 }
 
 /// Bytes of a cache line.
-#[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
 #[cfg(target_arch = "x86_64")]
@@ -60,6 +57,16 @@ fn line(address: *const f32) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn line(address: *const f32) {
+    // SAFETY: a hint accesses nothing, whatever the address.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address,
+            options(readonly, nostack, preserves_flags));
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
 fn line(_: *const f32) {}

@@ -3,9 +3,15 @@
 
 use std::hint::black_box;
 
-use crate::instruction_set::{InstructionSet, for_loops};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::instruction_set::InstructionSet;
+#[cfg(target_arch = "x86_64")]
+use crate::instruction_set::for_loops;
+#[cfg(target_arch = "aarch64")]
+use crate::instruction_set::is_allowed;
 
 /// Whether AVX2 and FMA are available.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn has_avx2_fma() -> bool {
     for_loops() >= InstructionSet::Avx2
@@ -13,13 +19,24 @@ pub(crate) fn has_avx2_fma() -> bool {
 
 /// Whether the parts of AVX-512 that all CPUs with more than its foundation have are available, besides AVX2
 /// and FMA.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn has_avx512() -> bool {
     for_loops() >= InstructionSet::Avx512
 }
 
-/// Defines a function whose body is compiled three times, for AVX-512, AVX2 and the baseline, and dispatched
-/// at run time.
+/// Whether the kernels for Neon may be used; every 64-bit ARM CPU has it.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn has_neon() -> bool {
+    is_allowed(InstructionSet::Neon)
+}
+
+/// Whether multiply-add is one instruction in code for the baseline of the target.
+pub(crate) const BASELINE_IS_FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
+
+/// Defines a function whose body is compiled three times on x86-64, for AVX-512, AVX2 and the baseline, and
+/// dispatched at run time. The baseline of 64-bit ARM has Neon.
 ///
 /// The compiler does not contract multiplications and additions, so all versions give the same bits.
 macro_rules! vectorized {

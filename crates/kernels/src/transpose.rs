@@ -54,6 +54,13 @@ unsafe fn block(from: View<'_>, at: [usize; 2], size: [usize; 2], target: &mut T
         }
     }
     let ([row, col], [rows, cols]) = (at, size);
+    #[cfg(target_arch = "aarch64")]
+    if size == [LANES; 2] {
+        let start = from.data.as_ptr().wrapping_add(row * from.row_stride + col);
+        let end = target.to.as_mut_ptr().wrapping_add(col * target.stride + row);
+        // SAFETY: the caller guarantees the block of both.
+        return unsafe { block_neon(start.cast(), from.row_stride, end.cast(), target.stride) };
+    }
     for col in col..col + cols {
         let line = &mut target.to[col * target.stride + row..][..LANES];
         for (number, x) in line.iter_mut().enumerate() {
@@ -175,6 +182,51 @@ unsafe fn eight_by_eight(from: *const f32, stride: usize, to: *mut f32, to_strid
             _mm256_storeu_ps(to.add((i + 4) * to_stride), high);
         }
     }
+}
+
+/// Transposes 16 rows of 16 elements with 32 bits, in blocks of 4 × 4; the distances are those between rows.
+///
+/// # Safety
+/// `from` is readable, and `to` is writable, for 16 rows of 16 elements.
+#[cfg(target_arch = "aarch64")]
+unsafe fn block_neon(from: *const u32, stride: usize, to: *mut u32, to_stride: usize) {
+    use std::arch::aarch64::{
+        vld1q_u32, vreinterpretq_u32_u64, vreinterpretq_u64_u32, vst1q_u32, vtrn1q_u32, vtrn1q_u64,
+        vtrn2q_u32, vtrn2q_u64,
+    };
+
+    for row in (0..LANES).step_by(4) {
+        for col in (0..LANES).step_by(4) {
+            // SAFETY: the caller guarantees both blocks.
+            unsafe {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|i| vld1q_u32(from.add((row + i) * stride + col)));
+                let twos = [vtrn1q_u32(a, b), vtrn2q_u32(a, b), vtrn1q_u32(c, d), vtrn2q_u32(c, d)];
+                let [a, b, c, d] = twos.map(|two| vreinterpretq_u64_u32(two));
+                let columns = [vtrn1q_u64(a, c), vtrn1q_u64(b, d), vtrn2q_u64(a, c), vtrn2q_u64(b, d)];
+                for (i, column) in columns.into_iter().enumerate() {
+                    vst1q_u32(to.add((col + i) * to_stride + row), vreinterpretq_u32_u64(column));
+                }
+            }
+        }
+    }
+}
+
+/// The transpose of a matrix of words.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn transpose_words(words: &[[u32; LANES]; LANES]) -> [[u32; LANES]; LANES] {
+    let mut out = [[0; LANES]; LANES];
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: both have 16 rows of 16 words.
+    unsafe {
+        block_neon(words.as_ptr().cast(), LANES, out.as_mut_ptr().cast(), LANES);
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    for (row, line) in words.iter().enumerate() {
+        for (out, &word) in out.iter_mut().zip(line) {
+            out[row] = word;
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -4,9 +4,14 @@ use std::marker::PhantomData;
 
 use super::cache_element::{self, CacheElement};
 use super::{Accumulation, BLOCK, Heads};
+#[cfg(target_arch = "aarch64")]
+use crate::lanes::NeonLanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
 use crate::lanes::{Lanes, PortableLanes};
+use crate::simd::BASELINE_IS_FUSED;
+#[cfg(target_arch = "aarch64")]
+use crate::simd::has_neon;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512};
 
@@ -66,8 +71,11 @@ macro_rules! with_lanes {
                 return unsafe { wide($group, $weights, $stride, $out) };
             }
         }
-        const HARDWARE: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-        if HARDWARE || $accumulation == Accumulation::Fused {
+        #[cfg(target_arch = "aarch64")]
+        if has_neon() {
+            return $group.$body::<NeonLanes>($weights, $stride, $out);
+        }
+        if BASELINE_IS_FUSED || $accumulation == Accumulation::Fused {
             $group.$body::<PortableLanes<true>>($weights, $stride, $out)
         } else {
             $group.$body::<PortableLanes<false>>($weights, $stride, $out)

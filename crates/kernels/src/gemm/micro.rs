@@ -7,9 +7,14 @@
 use std::ops::Range;
 
 use super::isa::{Isa, NR};
-use crate::packed::PANEL;
 #[cfg(target_arch = "x86_64")]
+use crate::lanes::Avx2Lanes;
+#[cfg(target_arch = "aarch64")]
+use crate::lanes::NeonLanes;
+use crate::lanes::{Lanes, PortableLanes};
+use crate::packed::PANEL;
 use crate::prefetch::Prefetcher;
+use crate::simd::BASELINE_IS_FUSED;
 use crate::tile::TileMut;
 
 /// The left operand: row r of panel p at depth k is `data[p * panel + r * row + k * col]`.
@@ -140,7 +145,6 @@ struct Tile {
     b_half: usize,
     b_step: usize,
     /// The tile to prefetch, see [`crate::prefetch::Prefetcher`].
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ahead: Option<*const f32>,
     out: *mut f32,
     out_row: usize,
@@ -159,7 +163,7 @@ macro_rules! with_rows {
 }
 
 /// [`with_rows`] of a kernel that prefetches the next tile or not.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! with_rows_prefetching {
     ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*) => {
         match ($rows, $tile.ahead) {
@@ -191,8 +195,8 @@ impl Tile {
                 Isa::Avx512(_) => {
                     with_rows_prefetching!(self.avx512_square, rows in 1 2 3 4 5 6 7 8 9 10 11 12)
                 }
-                #[cfg(not(target_arch = "x86_64"))]
-                Isa::Avx2(_) | Isa::Avx512(_) => unreachable!("an x86-64 instruction set"),
+                #[cfg(target_arch = "aarch64")]
+                Isa::Neon(_) => with_rows_prefetching!(self.neon, rows in 1 2 3 4 5 6),
             }
         }
     }
@@ -210,13 +214,14 @@ impl Tile {
                 Isa::Avx2(_) => with_rows!(self.avx2_wide, rows in 1),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) => with_rows!(self.avx512_wide, rows in 1 2 3),
-                _ => unreachable!("an instruction set without wide tiles"),
+                #[cfg(target_arch = "aarch64")]
+                Isa::Neon(_) => with_rows!(self.neon_wide, rows in 1),
+                Isa::Portable => unreachable!("an instruction set without wide tiles, {rows} rows"),
             }
         }
     }
 
     /// What the next tile reads, in vectors of 16 columns.
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn ahead<const HALVES: usize>(&self) -> Prefetcher<HALVES> {
         let next = self.ahead.unwrap_or(self.b);
@@ -224,25 +229,81 @@ impl Tile {
     }
 
     /// # Safety
-    /// See [`Self::run`], with `ROWS` rows.
-    unsafe fn portable<const ROWS: usize>(&self) {
-        const FUSED: bool = cfg!(any(target_feature = "fma", target_arch = "aarch64"));
-        let mut sums = [[0.0f32; NR]; ROWS];
-        for k in 0..self.depth {
-            // SAFETY: `b` holds `depth` rows of one tile.
-            let b = unsafe { &*self.b.add(k * self.b_step).cast::<[f32; NR]>() };
-            for (row, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: `a` is readable for `ROWS` rows and `depth` columns.
-                let a = unsafe { *self.a.add(row * self.a_row + k * self.a_col) };
-                for (sum, &b) in sums.iter_mut().zip(b) {
-                    *sum = if FUSED { a.mul_add(b, *sum) } else { a * b + *sum };
+    /// See [`Self::run`], with `ROWS` rows and at most 16 columns; the CPU supports `L`.
+    #[inline(always)]
+    unsafe fn square<L: Lanes, const ROWS: usize, const PREFETCH: bool>(&self) {
+        // SAFETY: all addresses lie within the ranges that the caller guarantees.
+        unsafe {
+            let mut sums = [L::splat(0.0); ROWS];
+            let (mut a, mut b) = (self.a, self.b);
+            let mut ahead = self.ahead::<1>();
+            for _ in 0..self.depth {
+                if PREFETCH {
+                    ahead.prefetch();
+                }
+                let values = L::load(b);
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    *sum = sum.add_scaled(a.wrapping_add(row * self.a_row), values);
+                }
+                a = a.wrapping_add(self.a_col);
+                b = b.wrapping_add(self.b_step);
+            }
+            for (row, sum) in sums.into_iter().enumerate() {
+                if self.cols < NR {
+                    let mut sums = [0.0; NR];
+                    sum.store(sums.as_mut_ptr());
+                    self.store_row(row, &sums);
+                } else {
+                    self.store_lanes(row, 0, sum);
                 }
             }
         }
-        for (row, sums) in sums.iter().enumerate() {
-            // SAFETY: `out` is writable for `ROWS` rows and `cols` columns.
-            unsafe { self.store_row(row, sums) }
+    }
+
+    /// # Safety
+    /// See [`Self::run_wide`], with `ROWS` rows and tiles of 16 columns; the CPU supports `L`.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[inline(always)]
+    unsafe fn wide<L: Lanes, const ROWS: usize>(&self) {
+        // SAFETY: all addresses lie within the ranges that the caller guarantees.
+        unsafe {
+            let mut sums = [[L::splat(0.0); WIDE]; ROWS];
+            let (mut a, mut b) = (self.a, self.b);
+            for _ in 0..self.depth {
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    let a = a.wrapping_add(row * self.a_row);
+                    for (panel, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.add_scaled(a, L::load(b.wrapping_add(panel * self.b_tile)));
+                    }
+                }
+                a = a.wrapping_add(self.a_col);
+                b = b.wrapping_add(self.b_step);
+            }
+            for (row, sums) in sums.into_iter().enumerate() {
+                for (panel, sum) in sums.into_iter().enumerate() {
+                    self.store_lanes(row, panel * NR, sum);
+                }
+            }
         }
+    }
+
+    /// # Safety
+    /// `out` is writable for 16 elements of row `row` from column `col` on; the CPU supports `L`.
+    #[inline(always)]
+    unsafe fn store_lanes<L: Lanes>(&self, row: usize, col: usize, sum: L) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let out = self.out.add(row * self.out_row + col);
+            let sum = if self.add { L::load(out).plus(sum) } else { sum };
+            sum.store(out);
+        }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows.
+    unsafe fn portable<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.square::<PortableLanes<BASELINE_IS_FUSED>, ROWS, false>() }
     }
 
     /// # Safety
@@ -250,46 +311,33 @@ impl Tile {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2<const ROWS: usize, const PREFETCH: bool>(&self) {
-        use std::arch::x86_64::{
-            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
-            _mm256_storeu_ps,
-        };
-        // SAFETY: all addresses lie within the ranges that the caller guarantees.
-        unsafe {
-            let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
-            let (mut a, mut b) = (self.a, self.b);
-            let mut ahead = self.ahead::<1>();
-            for _ in 0..self.depth {
-                if PREFETCH {
-                    ahead.prefetch();
-                }
-                let (b0, b1) = (_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8)));
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
-                    sums[0] = _mm256_fmadd_ps(a, b0, sums[0]);
-                    sums[1] = _mm256_fmadd_ps(a, b1, sums[1]);
-                }
-                a = a.wrapping_add(self.a_col);
-                b = b.wrapping_add(self.b_step);
-            }
-            for (row, [s0, s1]) in sums.into_iter().enumerate() {
-                if self.cols < NR {
-                    let mut sums = [0.0; NR];
-                    _mm256_storeu_ps(sums.as_mut_ptr(), s0);
-                    _mm256_storeu_ps(sums.as_mut_ptr().add(8), s1);
-                    self.store_row(row, &sums);
-                    continue;
-                }
-                let out = self.out.add(row * self.out_row);
-                let (s0, s1) = if self.add {
-                    (_mm256_add_ps(_mm256_loadu_ps(out), s0), _mm256_add_ps(_mm256_loadu_ps(out.add(8)), s1))
-                } else {
-                    (s0, s1)
-                };
-                _mm256_storeu_ps(out, s0);
-                _mm256_storeu_ps(out.add(8), s1);
-            }
-        }
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.square::<Avx2Lanes, ROWS, PREFETCH>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run_wide`], with `ROWS` rows; the CPU has AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2_wide<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.wide::<Avx2Lanes, ROWS>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows.
+    #[cfg(target_arch = "aarch64")]
+    unsafe fn neon<const ROWS: usize, const PREFETCH: bool>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.square::<NeonLanes, ROWS, PREFETCH>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run_wide`], with `ROWS` rows.
+    #[cfg(target_arch = "aarch64")]
+    unsafe fn neon_wide<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.wide::<NeonLanes, ROWS>() }
     }
 
     /// # Safety
@@ -355,41 +403,6 @@ impl Tile {
                     let sum =
                         if self.add { _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum) } else { sum };
                     _mm512_mask_storeu_ps(out, used, sum);
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    /// See [`Self::run_wide`], with `ROWS` rows; the CPU has AVX2 and FMA.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    unsafe fn avx2_wide<const ROWS: usize>(&self) {
-        use std::arch::x86_64::{
-            _mm256_add_ps, _mm256_broadcast_ss, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps,
-            _mm256_storeu_ps,
-        };
-        // SAFETY: all addresses lie within the ranges that the caller guarantees.
-        unsafe {
-            let mut sums = [[[_mm256_setzero_ps(); 2]; WIDE]; ROWS];
-            let (mut a, mut b) = (self.a, self.b);
-            for _ in 0..self.depth {
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
-                    for (panel, [s0, s1]) in sums.iter_mut().enumerate() {
-                        let b = b.add(panel * self.b_tile);
-                        *s0 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b), *s0);
-                        *s1 = _mm256_fmadd_ps(a, _mm256_loadu_ps(b.add(8)), *s1);
-                    }
-                }
-                a = a.wrapping_add(self.a_col);
-                b = b.wrapping_add(self.b_step);
-            }
-            for (row, sums) in sums.into_iter().enumerate() {
-                for (half, sum) in sums.into_iter().flatten().enumerate() {
-                    let out = self.out.add(row * self.out_row + 8 * half);
-                    let sum = if self.add { _mm256_add_ps(_mm256_loadu_ps(out), sum) } else { sum };
-                    _mm256_storeu_ps(out, sum);
                 }
             }
         }

@@ -13,8 +13,9 @@ mod float;
 pub(crate) mod int8;
 mod isa;
 mod micro;
+#[cfg(target_arch = "aarch64")]
+mod mmla;
 mod pack;
-#[cfg(target_arch = "x86_64")]
 pub(crate) mod pairs;
 mod prepared;
 mod product;

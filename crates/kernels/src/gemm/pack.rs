@@ -1,7 +1,9 @@
 //! Packing: copies the operands into the order in which the microkernels read them.
 
 use super::View;
-use super::isa::{Isa, MR, MR_512};
+#[cfg(target_arch = "x86_64")]
+use super::isa::MR_512;
+use super::isa::{Isa, MR};
 use crate::packed::PANEL;
 use crate::transpose::transpose;
 
@@ -52,6 +54,7 @@ vectorized! {
     fn copy_panels(width: usize, depth: usize, rows: &[f32], stride: usize, panels: &mut [f32]) {
         match width {
             MR => copy_panels_of::<MR>(depth, rows, stride, panels),
+            #[cfg(target_arch = "x86_64")]
             MR_512 => copy_panels_of::<MR_512>(depth, rows, stride, panels),
             PANEL => copy_panels_of::<PANEL>(depth, rows, stride, panels),
             _ => unreachable!("panels of {width}"),
@@ -100,9 +103,9 @@ fn pack_strided(b: View<'_>, depth: usize, cols: usize, out: &mut [f32]) {
 /// are not written.
 pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &mut [f32]) {
     match isa {
-        Isa::Portable => pack_a_panels::<MR>(a, rows, depth, packed),
-        Isa::Avx2(_) => pack_a_panels::<MR>(a, rows, depth, packed),
+        #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) => pack_a_panels::<MR_512>(a, rows, depth, packed),
+        _ => pack_a_panels::<MR>(a, rows, depth, packed),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Operands that are packed once for several products, which have the same bits as products with the operands
 //! themselves.
 
-#[cfg(target_arch = "x86_64")]
 use super::pairs::{self, OperandSide, PairsOperand};
 use super::{Float, FloatKernel, Product, RightOperand, Single, View};
 use crate::packed::PackedF32;
@@ -19,7 +18,6 @@ pub(crate) struct PreparedRight<'a> {
 enum Values<'a> {
     /// Rounded if the precision asks for it.
     Single(Single, PackedF32<'a>),
-    #[cfg(target_arch = "x86_64")]
     Pairs(super::isa::PairIsa, &'a [pairs::PairBlock]),
 }
 
@@ -42,13 +40,10 @@ pub(crate) fn with_prepared_right<R>(
                 work(PreparedRight { k, n, values })
             })
         }
-        #[cfg(target_arch = "x86_64")]
         FloatKernel::Pairs(isa) => pairs::with_packed(OperandSide::Right, b.t(), [n, k], |blocks| {
             let values = Values::Pairs(isa, blocks);
             work(PreparedRight { k, n, values })
         }),
-        #[cfg(not(target_arch = "x86_64"))]
-        FloatKernel::Pairs(_) => unreachable!("x86-64 instruction sets"),
     }
 }
 
@@ -85,7 +80,6 @@ impl Product<'_, View<'_>, PreparedRight<'_>> {
             Values::Single(single, panels) => {
                 single.product(&self.with(self.a, RightOperand::F32(panels, 0)), out);
             }
-            #[cfg(target_arch = "x86_64")]
             Values::Pairs(isa, blocks) => {
                 let (a, b) = (PairsOperand::Plain(self.a), PairsOperand::Packed(blocks));
                 pairs::product(isa, &self.with(a, b), out);
@@ -100,19 +94,13 @@ pub(crate) struct PreparedLeft<'a> {
     precision: Float,
     view: View<'a>,
     /// The same for instructions that multiply pairs.
-    #[cfg(target_arch = "x86_64")]
     pairs: Option<(super::isa::PairIsa, &'a [pairs::PairBlock])>,
 }
 
 impl<'a> PreparedLeft<'a> {
     /// An operand that each product packs, if it reads it packed.
     pub(crate) fn plain(precision: Float, view: View<'a>) -> Self {
-        Self {
-            precision,
-            view,
-            #[cfg(target_arch = "x86_64")]
-            pairs: None,
-        }
+        Self { precision, view, pairs: None }
     }
 }
 
@@ -129,7 +117,6 @@ pub(crate) fn with_prepared_left<R>(
     a.assert_holds("a", m, k);
     let plain = PreparedLeft::plain(precision, a);
     match FloatKernel::detect(precision) {
-        #[cfg(target_arch = "x86_64")]
         FloatKernel::Pairs(isa) => pairs::with_packed(OperandSide::Left, a, [m, k], |blocks| {
             let pairs = Some((isa, blocks));
             work(PreparedLeft { pairs, ..plain })
@@ -144,7 +131,6 @@ impl Product<'_, PreparedLeft<'_>, View<'_>> {
     /// # Panics
     /// If an operand does not fit.
     pub(crate) fn write_to(&self, out: &mut TileMut<'_>) {
-        #[cfg(target_arch = "x86_64")]
         if let Some((isa, blocks)) = self.a.pairs {
             self.b.assert_holds("b", self.k, out.cols());
             assert_eq!(blocks.len(), pairs::n_blocks(out.rows(), self.k), "the prepared operand");

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-#[cfg(target_arch = "x86_64")]
 use super::pairs;
 use super::{Float, FloatKernel, Isa, RightOperand, Single, View};
 use crate::area::assert_shape;
@@ -136,13 +135,10 @@ impl Product<'_> {
         match kernel {
             FloatKernel::F32(isa) => Single::new(isa, Float::F32).product(&plain, out),
             FloatKernel::Rounded(isa) => Single::new(isa, Float::Bf16).product(&plain, out),
-            #[cfg(target_arch = "x86_64")]
             FloatKernel::Pairs(isa) => {
                 let (a, b) = (pairs::PairsOperand::Plain(self.a), pairs::PairsOperand::Plain(self.b));
                 pairs::product(isa, &self.with(a, b), out);
             }
-            #[cfg(not(target_arch = "x86_64"))]
-            FloatKernel::Pairs(_) => unreachable!("x86-64 instruction sets"),
         }
     }
 

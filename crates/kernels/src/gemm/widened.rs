@@ -8,6 +8,11 @@
 use super::isa::Isa;
 use super::pack::KC;
 use super::{Product, RightOperand, View};
+use crate::lanes::Lanes;
+#[cfg(target_arch = "aarch64")]
+use crate::lanes::NeonLanes;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Avx2Lanes, Avx512Lanes};
 use crate::packed::{PANEL, PackedBf16};
 use crate::tile::TileMut;
 
@@ -15,8 +20,12 @@ use crate::tile::TileMut;
 pub(super) const fn max_rows(isa: Isa) -> usize {
     match isa {
         Isa::Portable => 0,
+        #[cfg(target_arch = "x86_64")]
         Isa::Avx2(_) => 2,
+        #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) => 6,
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon(_) => 2,
     }
 }
 
@@ -24,8 +33,12 @@ pub(super) const fn max_rows(isa: Isa) -> usize {
 const fn wide(isa: Isa) -> usize {
     match isa {
         Isa::Portable => 1,
+        #[cfg(target_arch = "x86_64")]
         Isa::Avx2(_) => 2,
+        #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) => 4,
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon(_) => 2,
     }
 }
 
@@ -70,7 +83,6 @@ pub(super) fn product(
 }
 
 /// One register tile: the addresses of its operands and of its output.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 struct Tile {
     depth: usize,
     a: *const f32,
@@ -84,7 +96,7 @@ struct Tile {
 }
 
 /// Calls the kernel compiled for the given numbers of rows and panels.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! with_size {
     ($tile:ident.$kernel:ident, $rows:ident in $($n:literal)*, $wide:literal) => {
         match ($rows, $tile.cols > PANEL) {
@@ -111,117 +123,77 @@ impl Tile {
                 Isa::Avx2(_) => with_size!(self.avx2, rows in 1 2, 2),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) => with_size!(self.avx512, rows in 1 2 3 4 5 6, 4),
-                _ => unreachable!("{rows} rows with an instruction set that widens none"),
+                #[cfg(target_arch = "aarch64")]
+                Isa::Neon(_) => with_size!(self.neon, rows in 1 2, 2),
+                Isa::Portable => unreachable!("{rows} rows with an instruction set that widens none"),
             }
         }
     }
 
     /// # Safety
-    /// See [`Self::run`], with `ROWS` rows and the columns of `PANELS` panels; the CPU has AVX-512F.
+    /// See [`Self::panels`]; the CPU has AVX-512F.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512<const ROWS: usize, const PANELS: usize>(&self) {
-        use std::arch::x86_64::{
-            _mm512_add_ps, _mm512_and_si512, _mm512_castsi512_ps, _mm512_fmadd_ps, _mm512_loadu_si512,
-            _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps,
-            _mm512_setzero_ps, _mm512_slli_epi32,
-        };
-        // SAFETY: all addresses lie within the ranges that the caller guarantees; masked lanes are not
-        // accessed.
-        unsafe {
-            let upper = _mm512_set1_epi32(UPPER);
-            let mut sums = [[_mm512_setzero_ps(); PANELS]; ROWS];
-            let (mut a, mut b) = (self.a, self.b);
-            for _ in 0..self.depth / 2 {
-                for panel in 0..PANELS {
-                    let words = _mm512_loadu_si512(b.add(panel * self.b_panel).cast());
-                    let even = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
-                    let odd = _mm512_castsi512_ps(_mm512_and_si512(words, upper));
-                    for (row, sums) in sums.iter_mut().enumerate() {
-                        let a = a.add(row * self.a_row);
-                        sums[panel] = _mm512_fmadd_ps(_mm512_set1_ps(*a), even, sums[panel]);
-                        sums[panel] = _mm512_fmadd_ps(_mm512_set1_ps(*a.add(1)), odd, sums[panel]);
-                    }
-                }
-                (a, b) = (a.wrapping_add(2), b.wrapping_add(2 * PANEL));
-            }
-            if self.depth % 2 == 1 {
-                for panel in 0..PANELS {
-                    let words = _mm512_loadu_si512(b.add(panel * self.b_panel).cast());
-                    let even = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words));
-                    for (row, sums) in sums.iter_mut().enumerate() {
-                        let a = _mm512_set1_ps(*a.add(row * self.a_row));
-                        sums[panel] = _mm512_fmadd_ps(a, even, sums[panel]);
-                    }
-                }
-            }
-            let used = match PANELS {
-                1 => u16::MAX >> (PANEL - self.cols),
-                _ => u16::MAX,
-            };
-            for (row, sums) in sums.into_iter().enumerate() {
-                for (panel, sum) in sums.into_iter().enumerate() {
-                    let out = self.out.add(row * self.out_row + panel * PANEL);
-                    let sum =
-                        if self.add { _mm512_add_ps(_mm512_maskz_loadu_ps(used, out), sum) } else { sum };
-                    _mm512_mask_storeu_ps(out, used, sum);
-                }
-            }
-        }
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.panels::<Avx512Lanes, ROWS, PANELS>() }
     }
 
     /// # Safety
-    /// See [`Self::run`], with `ROWS` rows and the columns of `PANELS` panels; the CPU has AVX2 and FMA.
+    /// See [`Self::panels`]; the CPU has AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn avx2<const ROWS: usize, const PANELS: usize>(&self) {
-        use std::arch::x86_64::{
-            _mm256_and_si256, _mm256_broadcast_ss, _mm256_castsi256_ps, _mm256_fmadd_ps, _mm256_loadu_si256,
-            _mm256_set1_epi32, _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_ps,
-        };
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.panels::<Avx2Lanes, ROWS, PANELS>() }
+    }
+
+    /// # Safety
+    /// See [`Self::panels`].
+    #[cfg(target_arch = "aarch64")]
+    unsafe fn neon<const ROWS: usize, const PANELS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.panels::<NeonLanes, ROWS, PANELS>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows and the columns of `PANELS` panels; the CPU supports `L`.
+    #[inline(always)]
+    unsafe fn panels<L: Lanes, const ROWS: usize, const PANELS: usize>(&self) {
         // SAFETY: all addresses lie within the ranges that the caller guarantees.
         unsafe {
-            let upper = _mm256_set1_epi32(UPPER);
-            let mut sums = [[[_mm256_setzero_ps(); 2]; PANELS]; ROWS];
+            let mut sums = [[L::splat(0.0); PANELS]; ROWS];
             let (mut a, mut b) = (self.a, self.b);
-            let halves = |b: *const u16, panel: usize| {
-                let line = b.add(panel * self.b_panel);
-                [line, line.add(PANEL)].map(|half| _mm256_loadu_si256(half.cast()))
-            };
             for _ in 0..self.depth / 2 {
                 for panel in 0..PANELS {
-                    for (half, words) in halves(b, panel).into_iter().enumerate() {
-                        let even = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(words));
-                        let odd = _mm256_castsi256_ps(_mm256_and_si256(words, upper));
-                        for (row, sums) in sums.iter_mut().enumerate() {
-                            let (a, sum) = (a.add(row * self.a_row), &mut sums[panel][half]);
-                            *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*a), even, *sum);
-                            *sum = _mm256_fmadd_ps(_mm256_broadcast_ss(&*a.add(1)), odd, *sum);
-                        }
+                    let [even, odd] = L::load_bf16_pairs(b.wrapping_add(panel * self.b_panel));
+                    for (row, sums) in sums.iter_mut().enumerate() {
+                        let (a, sum) = (a.wrapping_add(row * self.a_row), &mut sums[panel]);
+                        *sum = sum.add_scaled(a, even).add_scaled(a.wrapping_add(1), odd);
                     }
                 }
                 (a, b) = (a.wrapping_add(2), b.wrapping_add(2 * PANEL));
             }
             if self.depth % 2 == 1 {
                 for panel in 0..PANELS {
-                    for (half, words) in halves(b, panel).into_iter().enumerate() {
-                        let even = _mm256_castsi256_ps(_mm256_slli_epi32::<16>(words));
-                        for (row, sums) in sums.iter_mut().enumerate() {
-                            let a = _mm256_broadcast_ss(&*a.add(row * self.a_row));
-                            let sum = &mut sums[panel][half];
-                            *sum = _mm256_fmadd_ps(a, even, *sum);
-                        }
+                    let [even, _] = L::load_bf16_pairs(b.wrapping_add(panel * self.b_panel));
+                    for (row, sums) in sums.iter_mut().enumerate() {
+                        sums[panel] = sums[panel].add_scaled(a.wrapping_add(row * self.a_row), even);
                     }
                 }
             }
             for (row, sums) in sums.into_iter().enumerate() {
-                for (panel, [low, high]) in sums.into_iter().enumerate() {
-                    let mut sums = [0.0; PANEL];
-                    _mm256_storeu_ps(sums.as_mut_ptr(), low);
-                    _mm256_storeu_ps(sums.as_mut_ptr().add(8), high);
+                for (panel, sum) in sums.into_iter().enumerate() {
                     let first = panel * PANEL;
                     let out = self.out.add(row * self.out_row + first);
-                    let out = std::slice::from_raw_parts_mut(out, PANEL.min(self.cols - first));
+                    if self.cols - first >= PANEL {
+                        let sum = if self.add { L::load(out).plus(sum) } else { sum };
+                        sum.store(out);
+                        continue;
+                    }
+                    let mut sums = [0.0; PANEL];
+                    sum.store(sums.as_mut_ptr());
+                    let out = std::slice::from_raw_parts_mut(out, self.cols - first);
                     for (out, sum) in out.iter_mut().zip(sums) {
                         *out = if self.add { *out + sum } else { sum };
                     }
@@ -230,7 +202,3 @@ impl Tile {
         }
     }
 }
-
-/// The bits of the second number of a word.
-#[cfg(target_arch = "x86_64")]
-const UPPER: i32 = 0xFFFF_0000_u32.cast_signed();

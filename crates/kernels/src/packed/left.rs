@@ -3,7 +3,6 @@
 use super::Precision;
 use super::lines::{PanelLine, numbers_mut};
 use crate::area::{area, assert_shape};
-#[cfg(target_arch = "x86_64")]
 use crate::gemm::pairs;
 use crate::gemm::{Float, FloatKernel, Isa, bf16, int8};
 
@@ -42,7 +41,6 @@ pub(super) enum LeftStorage<'a> {
     F32(Isa, &'a [f32]),
     /// Bfloat16 numbers as `f32`.
     Rounded(Isa, &'a [f32]),
-    #[cfg(target_arch = "x86_64")]
     Pairs(crate::gemm::PairIsa, &'a [pairs::PairBlock]),
     Int8(int8::Int8LeftOperand<'a>),
 }
@@ -69,12 +67,9 @@ impl ProductKernel {
         let bytes = match self {
             Self::Float(FloatKernel::F32(_)) => 0,
             Self::Float(FloatKernel::Rounded(_)) => area(area(rows, k), 4),
-            #[cfg(target_arch = "x86_64")]
             Self::Float(FloatKernel::Pairs(_)) => {
                 area(pairs::n_blocks(rows, k), size_of::<pairs::PairBlock>())
             }
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Float(FloatKernel::Pairs(_)) => unreachable!("x86-64 instruction sets"),
             Self::Integer(_) => int8::left_len(rows, k),
         };
         bytes.div_ceil(size_of::<PanelLine>())
@@ -124,14 +119,11 @@ impl<'a> LeftOperand<'a> {
                 bf16::round_into(x, rounded);
                 LeftStorage::Rounded(isa, rounded)
             }
-            #[cfg(target_arch = "x86_64")]
             ProductKernel::Float(FloatKernel::Pairs(isa)) => {
                 let blocks = pairs::blocks_of(numbers_mut(lines));
                 pairs::prepare(rows, k, x, blocks, parallel);
                 LeftStorage::Pairs(isa, blocks)
             }
-            #[cfg(not(target_arch = "x86_64"))]
-            ProductKernel::Float(FloatKernel::Pairs(_)) => unreachable!("x86-64 instruction sets"),
             ProductKernel::Integer(isa) => {
                 let bytes = &mut numbers_mut(lines)[..int8::left_len(rows, k)];
                 LeftStorage::Int8(int8::prepare(isa, k, x, bytes, scales, parallel))

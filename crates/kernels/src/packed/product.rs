@@ -247,7 +247,6 @@ impl<'a> PackedProduct<'a> {
             (LeftStorage::Int8(left), PackedWeight::Int8(weight)) => {
                 int8::product(left, row, weight, col, out, epilogue);
             }
-            #[cfg(target_arch = "x86_64")]
             (LeftStorage::Pairs(isa, blocks), PackedWeight::Bf16(weight)) => {
                 let left = (blocks, left.rows, row);
                 crate::gemm::pairs::product_packed(isa, left, (weight, col), out, epilogue);

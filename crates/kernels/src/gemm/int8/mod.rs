@@ -10,6 +10,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod dequantize;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 mod quantize;
 mod tile;
@@ -37,7 +39,7 @@ const DEPTH: usize = 64;
 #[derive(Clone, Copy)]
 pub(crate) struct Int8LeftOperand<'a> {
     isa: IntegerIsa,
-    /// Signed bytes, or unsigned ones that are larger by 128 if [`is_offset`].
+    /// Signed bytes, or unsigned ones that are larger by 128 if [`is_offset`]; for `smmla` in its order.
     bytes: &'a [i8],
     stride: usize,
     scales: &'a [f32],
@@ -46,7 +48,11 @@ pub(crate) struct Int8LeftOperand<'a> {
 /// Whether the instructions multiply unsigned by signed bytes, so that 128 is added to those of the left
 /// operand.
 fn is_offset(isa: IntegerIsa) -> bool {
-    matches!(isa, IntegerIsa::AvxVnni(_) | IntegerIsa::Avx512Vnni(_))
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        IntegerIsa::AvxVnni(_) | IntegerIsa::Avx512Vnni(_) => true,
+        _ => false,
+    }
 }
 
 /// The distance of rows of the left operand in bytes: an odd number of cache lines, so that rows fall into
@@ -71,22 +77,33 @@ pub(crate) fn prepare<'a>(
     parallel: bool,
 ) -> Int8LeftOperand<'a> {
     let stride = stride(k);
-    let quantize_row = |(row, (bytes, scale)): (usize, (&mut [i8], &mut f32))| {
+    let quantize_row = |row: usize, bytes: &mut [i8]| {
         let (values, rest) = bytes.split_at_mut(k);
-        *scale = quantize(&x[row * k..][..k], values);
+        let scale = quantize(&x[row * k..][..k], values);
         // Zeros behind the row, also where unsigned bytes are multiplied, keep whatever the weight has there
         // out of the sums.
         rest.fill(0);
         if is_offset(isa) {
             quantize::offset(values);
         }
+        scale
+    };
+    // Two rows, since `smmla` reads them together.
+    let quantize_pair = |(pair, (bytes, scales)): (usize, (&mut [i8], &mut [f32]))| {
+        for (row, (bytes, scale)) in bytes.chunks_exact_mut(stride).zip(scales).enumerate() {
+            *scale = quantize_row(2 * pair + row, bytes);
+        }
+        #[cfg(target_arch = "aarch64")]
+        if matches!(isa, IntegerIsa::I8mm(_)) {
+            neon::interleave(bytes, stride);
+        }
     };
     if parallel {
-        let rows = bytes.par_chunks_exact_mut(stride).zip(&mut *scales);
-        rows.enumerate().with_min_len(8).for_each(quantize_row);
+        let pairs = bytes.par_chunks_exact_mut(2 * stride).zip(scales.par_chunks_mut(2));
+        pairs.enumerate().with_min_len(4).for_each(quantize_pair);
     } else {
-        let rows = bytes.chunks_exact_mut(stride).zip(&mut *scales);
-        rows.enumerate().for_each(quantize_row);
+        let pairs = bytes.chunks_exact_mut(2 * stride).zip(scales.chunks_mut(2));
+        pairs.enumerate().for_each(quantize_pair);
     }
     Int8LeftOperand { isa, bytes, stride, scales }
 }
@@ -110,13 +127,17 @@ pub(crate) fn product(
         });
     }
     let kernel = Int8TileKernel::new(left.isa);
-    with_tile_sums(|sums| match m % (2 * ROWS) {
-        // So few rows fill only one tile of the matrix unit; they go through it with more columns.
-        rest @ 1..=ROWS if m > ROWS && matches!(left.isa, IntegerIsa::Amx(_)) => {
-            part.product(&kernel, sums, 0..m - rest, out, epilogue);
-            part.product(&kernel, sums, m - rest..m, out, epilogue);
-        }
-        _ => part.product(&kernel, sums, 0..m, out, epilogue),
+    // So few rows fill only one tile of AMX; they go through it with more columns.
+    #[cfg(target_arch = "x86_64")]
+    let apart = match m % (2 * ROWS) {
+        rest @ 1..=ROWS if m > ROWS && matches!(left.isa, IntegerIsa::Amx(_)) => rest,
+        _ => 0,
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let apart = 0;
+    with_tile_sums(|sums| {
+        part.product(&kernel, sums, 0..m - apart, out, epilogue);
+        part.product(&kernel, sums, m - apart..m, out, epilogue);
     });
 }
 

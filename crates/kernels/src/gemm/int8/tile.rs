@@ -1,10 +1,12 @@
 //! Register tiles of sums.
 
+#[cfg(target_arch = "aarch64")]
+use super::neon;
 use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, avx2};
 use crate::packed::PANEL;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::prefetch::Prefetcher;
 use crate::scratch::with_scratch;
 
@@ -36,11 +38,11 @@ pub(super) struct Tile<'a> {
     pub(super) right: &'a [i8],
     /// Bytes of a panel.
     pub(super) panel: usize,
-    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Prefetcher`]. AMX and the
-    /// portable kernel do not.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    /// The panels to prefetch, as many as the shape has; see [`crate::prefetch::Prefetcher`]. AMX, Neon
+    /// without dot products, and the portable kernel do not.
     pub(super) next: Option<*const i8>,
     /// The sums of the wanted columns of the weight.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) column_sums: &'a [i32],
 }
 
@@ -50,14 +52,33 @@ impl TileShape {
         let even = |most: usize| m.div_ceil(m.div_ceil(most).max(1)).max(1);
         let (rows, panels) = match (isa, m) {
             (IntegerIsa::Portable, _) => (1, 1),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx2(_) | IntegerIsa::AvxVnni(_), 0..=1) => (1, 4),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx2(_) | IntegerIsa::AvxVnni(_), 2) => (2, 2),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx2(_) | IntegerIsa::AvxVnni(_), _) => (even(4), 1),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx512Vnni(_), 0..=3) => (m.max(1), 8),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx512Vnni(_), 4..=6) => (m, 4),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Avx512Vnni(_), _) => (even(12), 2),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Amx(_), 0..=16) => (16, 4),
+            #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Amx(_), _) => (32, 2),
+            #[cfg(target_arch = "aarch64")]
+            (IntegerIsa::Neon(_), _) => (even(2), 1),
+            #[cfg(target_arch = "aarch64")]
+            (IntegerIsa::Dotprod(_), 0..=1) => (1, 4),
+            #[cfg(target_arch = "aarch64")]
+            (IntegerIsa::Dotprod(_), 2) => (2, 2),
+            #[cfg(target_arch = "aarch64")]
+            (IntegerIsa::Dotprod(_), _) => (even(6), 1),
+            // Whole pairs of rows.
+            #[cfg(target_arch = "aarch64")]
+            (IntegerIsa::I8mm(_), _) => (even(8).next_multiple_of(2), 1),
         };
         Self { rows, panels }
     }
@@ -84,6 +105,7 @@ impl TileSums {
     }
 
     /// Sets the sums to −128 times the column sums of the weight, what offset products add.
+    #[cfg(target_arch = "x86_64")]
     fn start(&mut self, shape: TileShape, rows: usize, column_sums: &[i32]) {
         let (first, others) = self.0[..rows * shape.cols()].split_at_mut(shape.cols());
         for (sum, &column) in first.iter_mut().zip(column_sums) {
@@ -120,6 +142,12 @@ pub(super) enum Int8TileKernel {
     AvxVnni,
     #[cfg(target_arch = "x86_64")]
     Amx(crate::gemm::amx::AmxSession),
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    #[cfg(target_arch = "aarch64")]
+    Dotprod,
+    #[cfg(target_arch = "aarch64")]
+    I8mm,
 }
 
 impl Int8TileKernel {
@@ -134,8 +162,12 @@ impl Int8TileKernel {
             IntegerIsa::Avx512Vnni(_) => unreachable!("its kernel keeps the sums in registers"),
             #[cfg(target_arch = "x86_64")]
             IntegerIsa::Amx(proof) => Self::Amx(crate::gemm::amx::AmxSession::int8(proof)),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => unreachable!("an x86-64 instruction set"),
+            #[cfg(target_arch = "aarch64")]
+            IntegerIsa::Neon(_) => Self::Neon,
+            #[cfg(target_arch = "aarch64")]
+            IntegerIsa::Dotprod(_) => Self::Dotprod,
+            #[cfg(target_arch = "aarch64")]
+            IntegerIsa::I8mm(_) => Self::I8mm,
         }
     }
 
@@ -173,6 +205,14 @@ impl Int8TileKernel {
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, sums),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => neon::product(shape.panels, rows, tile, sums),
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: this kernel is made from a proof that the CPU has `sdot`.
+            Self::Dotprod => unsafe { neon::product_dotprod(shape.panels, rows, tile, sums) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: this kernel is made from a proof that the CPU has `smmla`.
+            Self::I8mm => unsafe { neon::product_i8mm(rows, tile, sums) },
         }
     }
 }
@@ -195,7 +235,7 @@ impl Tile<'_> {
     }
 
     /// The panels of [`Self::next`].
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[inline(always)]
     pub(super) fn ahead<const P: usize>(&self) -> Prefetcher<P> {
         let next = self.next.unwrap_or(self.right.as_ptr());

@@ -1,7 +1,8 @@
 //! Products on the matrix unit: `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by
 //! the hardware.
 
-use super::{DEPTH, Tile, WIDTH};
+use super::kernel::Tile;
+use super::{DEPTH, WIDTH};
 use crate::gemm::amx::{AmxOperands, LINE, LINES, OutputTiles, TILE};
 
 /// Buffer for all sums of a tile of which only a part is wanted.

@@ -10,7 +10,8 @@ use std::arch::x86_64::{
 use std::array::from_fn;
 use std::mem::transmute;
 
-use super::{Tile, WIDTH};
+use super::WIDTH;
+use super::kernel::Tile;
 use crate::prefetch::Prefetcher;
 
 /// Rows of a register tile.

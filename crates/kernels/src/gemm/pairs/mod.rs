@@ -6,12 +6,20 @@
 //! in its L2 cache. Depths, rows and columns are zero-padded to whole blocks, so a row of a small product
 //! goes through the same instructions as that row of a large one.
 
+#[cfg(target_arch = "x86_64")]
 mod amx;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+mod kernel;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod operand;
 mod pack;
+#[cfg(not(target_arch = "x86_64"))]
+mod plain_block;
+#[cfg(target_arch = "x86_64")]
+mod x86_block;
 
-use super::amx::AmxSession;
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};
 use super::{Epilogue, Product, View};
@@ -20,7 +28,8 @@ use crate::packed::PackedBf16;
 use crate::parallel::is_large;
 use crate::scratch::with_scratch;
 use crate::tile::TileMut;
-use operand::{Operand, OperandPart, Panels};
+use kernel::PairKernel;
+use operand::{Operand, OperandPart};
 pub(super) use pack::OperandSide;
 
 /// Depth of a block.
@@ -39,39 +48,15 @@ const TASK_COLS: usize = 512;
 /// Minimum number of multiply-adds per task.
 const TASK_WORK: usize = 1 << 22;
 
-/// 16 lines of 32 elements, the size of one tile register.
+/// 16 lines of 32 elements, the size of one tile register of AMX.
 ///
-/// In the left operand, line i holds row i at 32 depths. In the right operand, line i holds depths 2i and
-/// 2i + 1 of 16 columns, one column after the other. Viewed as a matrix of pairs, one is the transpose of the
-/// other.
+/// In the left operand, line i holds row i at 32 depths; on ARM, lines 2i and 2i + 1 hold rows 2i and 2i + 1,
+/// four depths of each in turn. In the right operand, line i holds depths 2i and 2i + 1 of 16 columns, one
+/// column after the other. Viewed as a matrix of pairs, one is the transpose of the other, but for that order
+/// on ARM.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct PairBlock([[u16; DEPTH]; WIDTH]);
-
-/// Panels of each operand, from some depth on, and the output of their product.
-struct Tile<const LEFT: usize, const RIGHT: usize> {
-    left: [*const u16; LEFT],
-    right: [*const u16; RIGHT],
-    /// The panels to prefetch, see [`crate::prefetch::Prefetcher`]. Only the kernel of AVX-512 does.
-    next: Option<[*const u16; RIGHT]>,
-    /// Lines of the panels, of which those of the left operand are padded to whole blocks.
-    lines: usize,
-    out: *mut f32,
-    out_row: usize,
-    /// The wanted part of the product, at most `LEFT` · 16 by `RIGHT` · 16.
-    rows: usize,
-    cols: usize,
-    add: bool,
-}
-
-/// What is done about the output of the next tile.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Following {
-    /// It is prefetched.
-    Prefetched,
-    /// Nothing: a wide tile writes little, and whether it helps AMX was not measured.
-    Ignored,
-}
 
 /// An operand of a product.
 #[derive(Clone, Copy)]
@@ -199,75 +184,15 @@ fn rectangle(isa: PairIsa, product: &Product<'_, OperandPart<'_>, OperandPart<'_
     let Product { k, a: left, b: right, .. } = product;
     with_blocks(left.own_len() + right.own_len(), |room| {
         let (left_room, right_room) = room.split_at_mut(left.own_len());
-        let unit = match isa {
-            PairIsa::Amx(proof) => Some(AmxSession::bf16(proof)),
-            PairIsa::Avx512(_) => None,
-        };
+        let kernel = PairKernel::new(isa);
         for start in (0..*k).step_by(STEPS * DEPTH) {
             let depth = (k - start).min(STEPS * DEPTH);
             let left = left.panels(start, depth, left_room);
             let right = right.panels(start, depth, right_room);
-            let add = product.adds(start);
-            match &unit {
-                Some(unit) if out.rows() <= WIDTH => {
-                    for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
-                        // SAFETY: the tile lies in the panels and in `out`.
-                        unsafe { amx::multiply(tile, |operands, out| unit.wide(operands, out)) }
-                    });
-                }
-                Some(unit) => for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
-                    // SAFETY: the tile lies in the panels and in `out`.
-                    unsafe { amx::multiply(tile, |operands, out| unit.square(operands, out)) }
-                }),
-                None if out.rows() <= avx512::WIDE_ROWS && !right.is_far() => {
-                    for_each_tile(&left, &right, out, add, Following::Ignored, |tile| {
-                        // SAFETY: the tile lies in the panels and in `out`, and this CPU supports `isa`.
-                        unsafe { avx512::multiply_wide(tile) }
-                    });
-                }
-                None => for_each_tile(&left, &right, out, add, Following::Prefetched, |tile| {
-                    // SAFETY: the tile lies in the panels and in `out`, and this CPU supports `isa`.
-                    unsafe { avx512::multiply(tile) }
-                }),
-            }
+            kernel.product(&left, &right, out, product.adds(start));
         }
     });
     product.epilogue.finish(out, 0..out.rows());
-}
-
-/// Calls `multiply` for each tile of `LEFT` by `RIGHT` panels. A panel that is missing at the end is replaced
-/// by the last one; its part of the product is not wanted.
-fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
-    left: &Panels<'_>,
-    right: &Panels<'_>,
-    out: &mut TileMut<'_>,
-    add: bool,
-    following: Following,
-    multiply: impl Fn(&Tile<LEFT, RIGHT>),
-) {
-    let (m, n) = (out.rows(), out.cols());
-    for col in (0..n).step_by(RIGHT * WIDTH) {
-        let right_panels = right.some(col / WIDTH);
-        let next = right.after(col / WIDTH + RIGHT);
-        for row in (0..m).step_by(LEFT * WIDTH) {
-            if following == Following::Prefetched {
-                let after =
-                    if row + LEFT * WIDTH < m { [row + LEFT * WIDTH, col] } else { [0, col + RIGHT * WIDTH] };
-                out.prefetch_part(after, [LEFT * WIDTH, RIGHT * WIDTH]);
-            }
-            multiply(&Tile {
-                left: left.some(row / WIDTH),
-                right: right_panels,
-                next: next.filter(|_| row == 0),
-                lines: right.lines(),
-                out: out.address(row, col),
-                out_row: out.row_stride(),
-                rows: (LEFT * WIDTH).min(m - row),
-                cols: (RIGHT * WIDTH).min(n - col),
-                add,
-            });
-        }
-    }
 }
 
 #[cfg(test)]

@@ -163,6 +163,7 @@ impl Panels<'_> {
     }
 
     /// Whether the panels may come from RAM.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_far(&self) -> bool {
         self.next.is_some()
     }
