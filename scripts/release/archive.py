@@ -3,10 +3,16 @@
 import gzip
 import io
 import tarfile
+import zipfile
+from datetime import datetime, timezone
 
 
 def build(program, output):
-    name = f"attentive-{program.version}-{program.target}"
+    name = f"attentive-{program.version}-{program.target.static}"
+    return (build_zip if program.target.is_windows else build_tar)(program, output, name)
+
+
+def build_tar(program, output, name):
     file = output / f"{name}.tar.gz"
     with open(file, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -23,3 +29,15 @@ def add(archive, path, content, mode, epoch):
     entry.size, entry.mode, entry.mtime = len(content), mode, epoch
     entry.uname = entry.gname = "root"
     archive.addfile(entry, io.BytesIO(content))
+
+
+def build_zip(program, output, name):
+    file = output / f"{name}.zip"
+    date = datetime.fromtimestamp(program.epoch, timezone.utc).timetuple()[:6]
+    contents = {"bin/attentive.exe": program.binary.read_bytes()}
+    contents["share/attentive.ps1"] = program.target.run(program.binary, "completions", "powershell")
+    contents |= {f"share/{path}": content for path, content in program.papers()}
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, content in contents.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}/{path}", date), content, zipfile.ZIP_DEFLATED)
+    return file

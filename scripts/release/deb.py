@@ -32,12 +32,14 @@ def build(program, output):
         for name, place in PLACES.items():
             put(root / place, (FILES / name).read_bytes(), 0o644)
         size = sum(file.stat().st_size for file in root.rglob("*") if file.is_file()) // 1024
-        control = (FILES / "control").read_text().format(version=program.version, size=size)
+        control = (FILES / "control").read_text().format(
+            version=program.version, size=size, architecture=program.target.debian
+        )
         put(root / "DEBIAN/control", control.encode(), 0o644)
         put(root / "DEBIAN/conffiles", b"/etc/attentive/serve.toml\n", 0o644)
         for script in ["postinst", "prerm"]:
             put(root / "DEBIAN" / script, (FILES / script).read_bytes(), 0o755)
-        file = output / f"attentive_{program.version}_amd64.deb"
+        file = output / f"attentive_{program.version}_{program.target.debian}.deb"
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(program.epoch)}
         command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, file]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)

@@ -23,13 +23,13 @@ def build(program, output):
         run(
             *("config", "--image", tag, "--config.user", "65532:65532"),
             *("--config.entrypoint", "/usr/bin/attentive", "--config.cmd", "--help"),
-            *("--config.exposedports", "8080/tcp", "--architecture", "amd64", "--os", "linux"),
+            *("--config.exposedports", "8080/tcp", "--architecture", program.target.debian, "--os", "linux"),
             *("--config.label", f"org.opencontainers.image.version={program.version}"),
             *("--config.label", "org.opencontainers.image.title=attentive"),
             *("--config.label", "org.opencontainers.image.licenses=MIT OR Apache-2.0"),
         )
         run("gc", "--layout", layout)
-        file = output / f"attentive-{program.version}.oci.tar"
+        file = output / f"attentive-{program.version}-{program.target.debian}.oci.tar"
         with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as archive:
             archive.add(layout, arcname=".", filter=lambda entry: owned(entry, program.epoch))
     return file

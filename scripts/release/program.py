@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dependencies import Dependencies
+from target import Target
 
 ROOT = Path(__file__).resolve().parents[2]
-MUSL = "x86_64-unknown-linux-musl"
-GNU = "x86_64-unknown-linux-gnu"
 
 
 @dataclass
@@ -19,25 +18,23 @@ class Program:
     """A built program."""
 
     version: str
-    target: str
+    target: Target
     binary: Path
     dependencies: Dependencies
 
     @classmethod
-    def build(cls):
-        """Compiles the program for musl if its standard library is installed, and else with a static glibc."""
-        target = MUSL if has_target(MUSL) else GNU
-        # Random numbers come from the kernel even where there is no `/dev`.
-        flags = [os.environ.get("RUSTFLAGS", ""), "-C target-feature=+crt-static", '--cfg getrandom_backend="linux_getrandom"']
-        environment = {
-            **os.environ,
-            "RUSTFLAGS": " ".join(flags).strip(),
-        }
-        command = ["cargo", "build", "--release", "--locked", "--target", target]
+    def build(cls, target):
+        """Compiles the program."""
+        flags = [os.environ.get("RUSTFLAGS", ""), "-C target-feature=+crt-static"]
+        if not target.is_windows:
+            # Random numbers come from the kernel even where there is no `/dev`.
+            flags.append('--cfg getrandom_backend="linux_getrandom"')
+        environment = {**target.environment(target.static), "RUSTFLAGS": " ".join(flags).strip()}
+        command = ["cargo", "build", "--release", "--locked", "--target", target.static]
         subprocess.run(command, cwd=ROOT, env=environment, check=True)
         folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        dependencies = Dependencies.of(ROOT / "Cargo.toml", target)
-        binary = folder / target / "release" / "attentive"
+        dependencies = Dependencies.of(ROOT / "Cargo.toml", target.static)
+        binary = folder / target.static / "release" / ("attentive.exe" if target.is_windows else "attentive")
         return cls(dependencies.version, target, binary, dependencies)
 
     @property
@@ -49,7 +46,7 @@ class Program:
     def documents(self):
         """The files beside the program, by their paths in `share`: pairs of path and bytes."""
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([self.binary, "man", folder], check=True)
+            self.target.run(self.binary, "man", folder)
             for page in sorted(Path(folder).iterdir()):
                 yield f"man/man1/{page.name}.gz", gzip.compress(page.read_bytes(), mtime=0)
         for shell, path in {
@@ -57,16 +54,13 @@ class Program:
             "zsh": "zsh/vendor-completions/_attentive",
             "fish": "fish/vendor_completions.d/attentive.fish",
         }.items():
-            script = subprocess.run([self.binary, "completions", shell], check=True, capture_output=True)
-            yield path, script.stdout
+            yield path, self.target.run(self.binary, "completions", shell)
+        for name, content in self.papers():
+            yield f"doc/attentive/{name}", content
+
+    def papers(self):
+        """What everyone should read, and the licenses: pairs of name and bytes."""
         for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"]:
-            yield f"doc/attentive/{name}", (ROOT / name).read_bytes()
-        yield "doc/attentive/LICENSES-OF-DEPENDENCIES.txt", self.dependencies.licenses().encode()
-        yield "doc/attentive/sbom.cdx.json", self.dependencies.sbom("attentive").encode()
-
-
-def has_target(target):
-    """True if Rust's standard library for `target` is installed."""
-    command = ["rustc", "--print", "target-libdir", "--target", target]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.returncode == 0 and Path(found.stdout.strip()).is_dir()
+            yield name, (ROOT / name).read_bytes()
+        yield "LICENSES-OF-DEPENDENCIES.txt", self.dependencies.licenses().encode()
+        yield "sbom.cdx.json", self.dependencies.sbom("attentive").encode()

@@ -8,18 +8,19 @@ import venv
 from pathlib import Path
 
 from dependencies import Dependencies
-from program import GNU, ROOT
+from program import ROOT
 
 TOOLS = ["maturin==1.9.6", "wheel==0.45.1", "ziglang==0.13.0.post1"]
 
 
-def build(output):
+def build(target, output):
     with tempfile.TemporaryDirectory() as folder:
         tools, wheels, unpacked = (Path(folder) / name for name in ["tools", "wheels", "unpacked"])
         venv.create(tools, with_pip=True)
         python = tools / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "--quiet", *TOOLS], check=True)
         command = [tools / "bin" / "maturin", "build", "--release", "--strip", "--locked", "--zig"]
+        command += ["--target", target.standard]
         command += ["--compatibility", "manylinux2014", "--out", wheels]
         subprocess.run(command, cwd=ROOT / "python", check=True, env=with_path(tools / "bin"))
         # maturin adds the list of the dependencies, but not their licenses.
@@ -29,7 +30,7 @@ def build(output):
         (information,) = root.glob("*.dist-info")
         licenses = information / "licenses"
         licenses.mkdir(exist_ok=True)
-        dependencies = Dependencies.of(ROOT / "python" / "Cargo.toml", GNU)
+        dependencies = Dependencies.of(ROOT / "python" / "Cargo.toml", target.standard)
         (licenses / "LICENSES-OF-DEPENDENCIES.txt").write_text(dependencies.licenses())
         for name in ["LICENSE-MIT", "LICENSE-APACHE"]:
             (licenses / name).write_bytes((ROOT / name).read_bytes())

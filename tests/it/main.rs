@@ -91,6 +91,7 @@ mod hostile_tokenizers;
 mod invariance;
 mod loaders;
 mod multi30k;
+mod platform_code;
 mod recurrent_decoder_fixture;
 mod recurrent_fixture;
 mod run;

@@ -1,4 +1,4 @@
-//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP requests a stop, the second ends the process
+//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP (Ctrl-C or Ctrl-Break) requests a stop, the second ends the process
 //! immediately.
 
 use std::cell::RefCell;
@@ -37,9 +37,9 @@ impl Interrupt {
         let _ = self.signal.compare_exchange(first, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Handles SIGINT (Ctrl-C), SIGTERM and, on Linux, SIGHUP (closed terminal) for the rest of the process:
-    /// the first one is reported by [`Interrupt::requested`]; the next one ends the process immediately with
-    /// exit code 128 + its number. A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    /// Handles the [signals that stop](crate::platform::signals::that_stop), such as SIGINT (Ctrl-C), for the
+    /// rest of the process: the first one is reported by [`Interrupt::requested`]; the next one ends the
+    /// process immediately with exit code 128 + its number.
     ///
     /// # Errors
     /// [`Error::Io`] if the system refuses to install a signal handler.
@@ -49,9 +49,11 @@ impl Interrupt {
 
         use signal_hook::flag;
 
+        use crate::platform::signals::that_stop;
+
         let interrupt = Self::default();
         let asked = Arc::new(AtomicBool::new(false));
-        for (signal, name) in signals() {
+        for (signal, name) in that_stop() {
             // Actions run in the order of their registration, so the first signal still finds `asked` unset.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
                 .and_then(|_| flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize))
@@ -117,31 +119,6 @@ impl Interrupt {
     }
 }
 
-/// Returns the signals that [`Interrupt::install`] handles, and their names.
-#[cfg(feature = "signals")]
-pub fn signals() -> Vec<(i32, &'static str)> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-
-    let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
-    #[cfg(target_os = "linux")]
-    {
-        use signal_hook::consts::SIGHUP;
-        if !is_ignored(SIGHUP) {
-            signals.push((SIGHUP, "SIGHUP"));
-        }
-    }
-    signals
-}
-
-/// True if this process was started with `signal` ignored, or if that cannot be determined.
-#[cfg(all(target_os = "linux", feature = "signals"))]
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask =
-        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
-}
-
 #[cfg(test)]
 #[cfg(all(unix, feature = "signals"))]
 mod tests {
@@ -151,6 +128,7 @@ mod tests {
     use signal_hook::low_level::raise;
 
     use super::Interrupt;
+    use crate::platform::signals;
 
     /// Environment variable with the signals that a test process sends to itself.
     const SIGNALS: &str = "ATTENTIVE_TEST_SIGNALS";
@@ -198,7 +176,11 @@ mod tests {
     fn sighup_requests_a_stop_unless_it_is_ignored() {
         use signal_hook::consts::SIGHUP;
         // Under `nohup`, tests ignore it too.
-        let (alone, second) = if super::is_ignored(SIGHUP) { (0, SIGINT) } else { (1, 128 + SIGHUP) };
+        let (alone, second) = if signals::that_stop().iter().all(|(signal, _)| *signal != SIGHUP) {
+            (0, SIGINT)
+        } else {
+            (1, 128 + SIGHUP)
+        };
         assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(alone));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(second));
     }

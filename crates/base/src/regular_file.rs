@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// The maximum size of a file that users write by hand, such as settings and keys, in bytes.
 pub const BY_HAND: u64 = 16 << 20;
@@ -36,12 +37,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 fn open_with_metadata(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Otherwise, opening a pipe waits for its writer.
-        options.custom_flags(libc::O_NONBLOCK);
-    }
+    platform::open_at_once(&mut options);
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {

@@ -7,23 +7,21 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use attentive_base::error::Error;
 use attentive_base::essential::essential;
-use attentive_base::interrupt;
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
+use attentive_base::platform::signals;
 
 use super::message;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static WATCH: Once = Once::new();
 
-/// Removes `path`, if it still exists, when SIGINT, SIGTERM or SIGHUP ends the program.
+/// Removes `path`, if it still exists, when a signal such as Ctrl-C ends the program.
 pub(super) fn on_signal(path: &Path) {
     files().push(path.to_path_buf());
     WATCH.call_once(|| {
-        let signals = interrupt::signals().into_iter().map(|(signal, _)| signal);
+        let signals: Vec<i32> = signals::that_stop().into_iter().map(|(signal, _)| signal).collect();
         // Without a handler, the signal has its usual effect.
-        if let Ok(signals) = Signals::new(signals)
-            && let Err(error) = essential("cleanup", || end(signals))
+        if let Ok(watch) = signals::watch(&signals)
+            && let Err(error) = essential("cleanup", || watch(&mut end))
         {
             // From now on, no signal would end the program.
             message::error(&Error::io("start a thread of", "the program")(error));
@@ -32,14 +30,12 @@ pub(super) fn on_signal(path: &Path) {
     });
 }
 
-fn end(mut signals: Signals) {
-    for signal in signals.forever() {
-        for file in files().iter() {
-            // The file has been renamed if the output was complete.
-            let _ = fs::remove_file(file);
-        }
-        let _ = emulate_default_handler(signal);
+fn end(signal: i32) {
+    for file in files().iter() {
+        // The file has been renamed if the output was complete.
+        let _ = fs::remove_file(file);
     }
+    signals::end_by(signal)
 }
 
 fn files() -> MutexGuard<'static, Vec<PathBuf>> {

@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use attentive_kernels::closed::stdout_was_closed;
+use attentive_base::platform;
+use attentive_kernels::platform::stdout_was_closed;
 use tempfile::{Builder, NamedTempFile};
 
 use super::cleanup;
@@ -79,9 +80,9 @@ impl Destination {
         };
         let mut builder = Builder::new();
         builder.prefix(".tmp-");
-        // The default permissions, reduced by the umask.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        if let Some(permissions) = platform::permissions_of_new_files() {
+            builder.permissions(permissions);
+        }
         let temporary = builder.tempfile_in(folder)?;
         cleanup::on_signal(temporary.path());
         if let Some(permissions) = permissions {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
-use attentive_base::peak_ram::peak_ram;
+use attentive_base::platform::peak_ram;
 
 /// Time between two looks at the process. It has its peak long before its end.
 const BETWEEN: Duration = Duration::from_millis(2);

@@ -360,7 +360,7 @@ mod arm {
             let mut sums = [y; SUMS];
             for _ in 0..ROUNDS {
                 for sum in &mut sums {
-                    *sum = vfmaq_f32(y, *sum, x);
+                    *sum = vfmaq_f32(*sum, x, y);
                 }
             }
             black_box(sums);

@@ -4,6 +4,9 @@ use crate::gemm::bf16;
 
 /// 16 numbers in registers.
 pub(crate) trait Lanes: Copy {
+    /// The most sums that a kernel keeps in registers, beside their operands.
+    const SUMS: usize;
+
     /// All lanes `x`.
     ///
     /// # Safety
@@ -65,6 +68,8 @@ pub(crate) trait Lanes: Copy {
 pub(crate) struct PortableLanes<const FUSED: bool>([f32; 16]);
 
 impl<const FUSED: bool> Lanes for PortableLanes<FUSED> {
+    const SUMS: usize = 5;
+
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self {
         Self([x; 16])
@@ -126,12 +131,13 @@ pub(crate) use x86::{Avx2Lanes, Avx512Lanes};
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use std::arch::aarch64::{
-        float32x4_t, vaddq_f32, vandq_u32, vdupq_n_f32, vdupq_n_u32, vfmaq_f32, vfmaq_laneq_f32,
-        vget_low_u16, vld1q_f32, vld1q_u16, vld1q_u32, vreinterpretq_f32_u32, vsetq_lane_f32,
-        vshll_high_n_u16, vshll_n_u16, vshlq_n_u32, vst1q_f32,
+        float32x4_t, vaddq_f32, vandq_u32, vdupq_n_f32, vdupq_n_u32, vfmaq_f32, vget_low_u16, vld1q_f32,
+        vld1q_u16, vld1q_u32, vreinterpretq_f32_u32, vreinterpretq_u32_f32, vshll_high_n_u16, vshll_n_u16,
+        vshlq_n_u32, vst1q_f32,
     };
 
     use super::Lanes;
+    use crate::neon::fmla;
 
     /// Lanes in four registers of Neon, which every CPU of this architecture has.
     #[derive(Clone, Copy)]
@@ -145,6 +151,8 @@ mod arm {
     }
 
     impl Lanes for NeonLanes {
+        const SUMS: usize = 5;
+
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
             // SAFETY: the CPU has Neon.
@@ -196,14 +204,15 @@ mod arm {
             Self::each(|quarter| unsafe { vfmaq_f32(self.0[quarter], a.0[quarter], b.0[quarter]) })
         }
 
-        /// Multiplies by an element of a register: a load of all lanes would take a place of the
-        /// multiply-adds on many cores.
         #[inline(always)]
         unsafe fn add_scaled(self, a: *const f32, b: Self) -> Self {
             // SAFETY: the caller upholds the contract, and the CPU has Neon.
             unsafe {
-                let a = vsetq_lane_f32::<0>(*a, vdupq_n_f32(0.0));
-                Self::each(|quarter| vfmaq_laneq_f32::<0>(self.0[quarter], b.0[quarter], a))
+                let a = *a;
+                Self::each(|quarter| {
+                    let [sums, b] = [self, b].map(|lanes| vreinterpretq_u32_f32(lanes.0[quarter]));
+                    vreinterpretq_f32_u32(fmla(sums, a, b))
+                })
             }
         }
 
@@ -240,6 +249,8 @@ mod x86 {
     pub(crate) struct Avx512Lanes(__m512);
 
     impl Lanes for Avx512Lanes {
+        const SUMS: usize = 24;
+
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
             // SAFETY: the CPU has AVX-512F.
@@ -300,6 +311,8 @@ mod x86 {
     pub(crate) struct Avx2Lanes([__m256; 2]);
 
     impl Lanes for Avx2Lanes {
+        const SUMS: usize = 5;
+
         #[inline(always)]
         unsafe fn splat(x: f32) -> Self {
             // SAFETY: the CPU has AVX2.

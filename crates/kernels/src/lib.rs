@@ -23,7 +23,6 @@
 mod simd;
 mod area;
 mod lanes;
-mod large_pages;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod parallel;
@@ -39,7 +38,6 @@ pub mod attention;
 pub mod attentive_recurrent;
 pub mod cached_attention;
 pub mod ceiling;
-pub mod closed;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;
@@ -57,6 +55,7 @@ pub mod optimizer;
 pub mod packed;
 #[cfg(target_arch = "x86_64")]
 mod philox;
+pub mod platform;
 pub mod recurrent;
 pub mod reference;
 pub mod rotary;

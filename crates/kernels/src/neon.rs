@@ -1,5 +1,6 @@
-//! Instructions of 64-bit ARM CPUs for which the standard library has no stable function. All registers hold
-//! words of 32 bits: sums, four bytes or two bfloat16 numbers.
+//! Instructions of 64-bit ARM CPUs for which the standard library has no stable function, or which the
+//! compiler would replace. All
+//! registers hold words of 32 bits: sums, numbers, four bytes or two bfloat16 numbers.
 
 use std::arch::aarch64::{float32x4_t, uint32x4_t};
 use std::arch::asm;
@@ -24,6 +25,9 @@ macro_rules! products {
 }
 
 products! {
+    /// Adds the products of `a` and each number of `b` to the sums, all of them `f32`. The compiler would
+    /// load `a` into all lanes, which takes a place of the multiply-adds on many cores.
+    fmla, "neon", f32, "fmla {sums:v}.4s, {b:v}.4s, {a:v}.s[0]";
     /// Adds the products of the four bytes in `a` and those in each word of `b` to the sums.
     sdot, "dotprod", f32, "sdot {sums:v}.4s, {b:v}.16b, {a:v}.4b[0]";
     /// Adds the product of two rows of eight bytes, `a`, and the transpose of two others, `b`, to 2 × 2 sums.

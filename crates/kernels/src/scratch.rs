@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::large_pages;
+use crate::platform::prefer_large_pages;
 
 /// Maximum number of elements kept by all threads together: 512 MiB. Buffers beyond it return to the
 /// allocator.
@@ -49,7 +49,7 @@ pub(crate) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) ->
         }
         None => {
             let mut buffer = vec![if cfg!(test) { f32::NAN } else { 0.0 }; len];
-            large_pages::prefer(&mut buffer);
+            prefer_large_pages(&mut buffer);
             (work(&mut buffer), Kept::new(buffer))
         }
     };

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_base::peak_ram::peak_ram;
+use attentive_base::platform::peak_ram;
 use attentive_checkpoint as checkpoint;
 use attentive_config::Config;
 use attentive_data::Feed;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
+use attentive_base::platform;
 use attentive_base::shown::shown;
 use attentive_checkpoint::files;
 
@@ -41,8 +42,7 @@ pub(super) fn run(
         process.arg(path);
     }
     // With all that it starts, it can be stopped.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut process, 0);
+    platform::in_own_group(&mut process);
     let cannot = |error| refused(format!("`{program}` cannot be run: {error}"));
     let mut child = process.spawn().map_err(cannot)?;
     let output = child.stdout.take().map(|mut output| {
@@ -73,22 +73,11 @@ fn wait(child: &mut Child, interrupt: &Interrupt) -> std::io::Result<Option<Exit
             return Ok(Some(status));
         }
         if interrupt.requested().is_some() {
-            stop(child)?;
+            platform::kill_with_children(child)?;
             return child.wait().map(|_| None);
         }
         thread::sleep(PAUSE);
     }
-}
-
-/// Stops `child`, and what it has started.
-fn stop(child: &mut Child) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        let group = rustix::process::Pid::from_child(child);
-        Ok(rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?)
-    }
-    #[cfg(not(unix))]
-    child.kill()
 }
 
 fn last_line(output: &[u8]) -> String {

@@ -183,13 +183,20 @@ impl<T: CacheElement> QueryGroup<'_, T> {
     fn scores_of<L: Lanes, const SAME: bool>(&self, weights: &mut [f32], stride: usize) {
         let n_blocks = self.blocks.len();
         let mut block = 0;
-        while block + 2 <= n_blocks {
+        while self.fits_twice::<L>() && block + 2 <= n_blocks {
             self.scores_of_blocks::<L, SAME, 2>(block, weights, stride);
             block += 2;
         }
-        if block < n_blocks {
+        while block < n_blocks {
             self.scores_of_blocks::<L, SAME, 1>(block, weights, stride);
+            block += 1;
         }
+    }
+
+    /// Whether two sums for each row of the largest tile fit into the registers.
+    #[inline(always)]
+    fn fits_twice<L: Lanes>(&self) -> bool {
+        L::SUMS >= 2 * self.n_rows().min(5)
     }
 
     /// The scores of all rows and `B` blocks from `block` on.
@@ -276,7 +283,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
     ) {
         let d = self.heads.d_head;
         let mut column = 0;
-        while column + 2 * BLOCK <= d {
+        while L::SUMS >= 2 * R && column + 2 * BLOCK <= d {
             self.context_tile::<L, SAME, R, 2>(row, column, weights, stride, out);
             column += 2 * BLOCK;
         }

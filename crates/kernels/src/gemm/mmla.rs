@@ -48,6 +48,9 @@ pub(super) struct MmlaOperands {
     pub(super) next: Option<*const u32>,
 }
 
+/// A line of halves of a panel, in vectors of four columns.
+type Line<const HALVES: usize> = [[Words; 2]; HALVES];
+
 /// The sums of `PAIRS` pairs of rows and `HALVES` halves of a panel: four vectors for each half of a pair,
 /// two of the first row and two of the second.
 ///
@@ -63,43 +66,73 @@ pub(super) unsafe fn sums<P: SmallProduct, const PAIRS: usize, const HALVES: usi
     unsafe {
         let zero = vdupq_n_u32(0);
         let mut sums = [[[zero; 4]; HALVES]; PAIRS];
-        // Two lines of eight columns.
-        let mut add = |left: *const u32, first: [[Words; 2]; HALVES], second: [[Words; 2]; HALVES]| {
-            let columns: [[Words; 4]; HALVES] = from_fn(|half| {
-                let ([a, b], [c, d]) = (first[half], second[half]);
-                [vzip1q_u32(a, c), vzip2q_u32(a, c), vzip1q_u32(b, d), vzip2q_u32(b, d)]
-            });
-            for (pair, sums) in sums.iter_mut().enumerate() {
-                let rows = vld1q_u32(left.wrapping_add(pair * left_pair));
-                for (sums, columns) in sums.as_flattened_mut().iter_mut().zip(columns.as_flattened()) {
-                    *sums = P::add(*sums, rows, *columns);
-                }
-            }
-        };
-        let line = |right: *const u32| -> [[Words; 2]; HALVES] {
-            from_fn(|half| from_fn(|quarter| vld1q_u32(right.wrapping_add(HALF * half + 4 * quarter))))
-        };
         for _ in 0..lines / LINES {
             for two in 0..LINES / 2 {
                 if PREFETCH {
                     ahead.prefetch();
                     ahead.prefetch();
                 }
-                add(left.wrapping_add(4 * two), line(right), line(right.wrapping_add(LINE)));
+                let both = [line::<HALVES>(right), line(right.wrapping_add(LINE))];
+                add_lines::<P, PAIRS, HALVES>(&mut sums, left.wrapping_add(4 * two), left_pair, both);
                 right = right.wrapping_add(2 * LINE);
             }
             left = left.wrapping_add(left_step);
         }
         let rest = lines % LINES;
         if rest > 0 {
-            let line_or_zero = |number: usize| {
-                if number < rest { line(right.wrapping_add(LINE * number)) } else { [[zero; 2]; HALVES] }
-            };
             for two in 0..LINES / 2 {
-                add(left.wrapping_add(4 * two), line_or_zero(2 * two), line_or_zero(2 * two + 1));
+                let mut both = [[[zero; 2]; HALVES]; 2];
+                for (number, words) in both.iter_mut().enumerate() {
+                    if 2 * two + number < rest {
+                        *words = line(right.wrapping_add(LINE * number));
+                    }
+                }
+                add_lines::<P, PAIRS, HALVES>(&mut sums, left.wrapping_add(4 * two), left_pair, both);
+                right = right.wrapping_add(2 * LINE);
             }
         }
         sums.map(|sums| sums.map(in_rows))
+    }
+}
+
+// Functions, not closures: those that are not inlined lack the instructions.
+
+/// The line at `right`.
+///
+/// # Safety
+/// The halves are readable.
+#[inline(always)]
+unsafe fn line<const HALVES: usize>(right: *const u32) -> Line<HALVES> {
+    // SAFETY: guaranteed by the caller.
+    from_fn(|half| from_fn(|quarter| unsafe { vld1q_u32(right.wrapping_add(HALF * half + 4 * quarter)) }))
+}
+
+/// Adds the product of two words of each row and two lines.
+///
+/// # Safety
+/// The CPU has the instruction, and `left` is readable for four words of each pair of rows.
+#[inline(always)]
+unsafe fn add_lines<P: SmallProduct, const PAIRS: usize, const HALVES: usize>(
+    sums: &mut [[[Words; 4]; HALVES]; PAIRS],
+    left: *const u32,
+    left_pair: usize,
+    [first, second]: [Line<HALVES>; 2],
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut columns = [[vdupq_n_u32(0); 4]; HALVES];
+        for half in 0..HALVES {
+            let ([a, b], [c, d]) = (first[half], second[half]);
+            columns[half] = [vzip1q_u32(a, c), vzip2q_u32(a, c), vzip1q_u32(b, d), vzip2q_u32(b, d)];
+        }
+        for (pair, sums) in sums.iter_mut().enumerate() {
+            let rows = vld1q_u32(left.wrapping_add(pair * left_pair));
+            for (sums, columns) in sums.iter_mut().zip(columns) {
+                for (sum, columns) in sums.iter_mut().zip(columns) {
+                    *sum = P::add(*sum, rows, columns);
+                }
+            }
+        }
     }
 }
 

@@ -4,9 +4,6 @@
 //! end the process without a word. A file that is overwritten in place changes under its readers.
 //! [`Mapped::check`] tells both.
 
-#[cfg(unix)]
-mod lost;
-
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::{Deref, Range};
@@ -14,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use attentive_base::platform;
 use memmap2::{Mmap, MmapOptions};
 
-#[cfg(unix)]
-use self::lost::MappingGuard;
+use crate::platform::MappingGuard;
 
 /// What happens if a part of the file cannot be read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +31,6 @@ pub enum IfLost {
 #[derive(Debug)]
 pub struct Mapped {
     /// Dropped before the map, so that its address is known as long as it is mapped.
-    #[cfg(unix)]
     guard: MappingGuard,
     map: Mmap,
     path: PathBuf,
@@ -47,9 +43,7 @@ pub struct Mapped {
 struct FileState {
     len: u64,
     modified: Option<SystemTime>,
-    /// The device and the inode.
-    #[cfg(unix)]
-    identity: (u64, u64),
+    identity: Option<[u64; 2]>,
 }
 
 impl Mapped {
@@ -81,7 +75,6 @@ impl Mapped {
     fn guarded(map: Mmap, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
         // Of parts of a file, the pages begin before the first byte.
         Ok(Self {
-            #[cfg(unix)]
             guard: MappingGuard::over(&map, path, if_lost),
             map,
             path: path.to_path_buf(),
@@ -101,7 +94,6 @@ impl Mapped {
     /// # Errors
     /// [`Changed`] if it was changed.
     pub fn check(&self, is_same: impl FnOnce(&[u8]) -> bool) -> Result<(), Changed> {
-        #[cfg(unix)]
         if self.guard.has_lost() {
             return Err(Changed);
         }
@@ -117,9 +109,7 @@ impl Mapped {
         }
         // Behind its new end, a file that became shorter seems to have zeros.
         let is_shorter = state.is_some_and(|then| now.len < then.len);
-        let is_same = !is_shorter && is_same(&self.map);
-        #[cfg(unix)]
-        let is_same = is_same && !self.guard.has_lost();
+        let is_same = !is_shorter && is_same(&self.map) && !self.guard.has_lost();
         *state = is_same.then_some(now);
         if is_same { Ok(()) } else { Err(Changed) }
     }
@@ -131,26 +121,17 @@ pub struct Changed;
 
 impl FileState {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt;
         Self {
             len: metadata.len(),
             modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            identity: (metadata.dev(), metadata.ino()),
+            identity: platform::identity(metadata),
         }
     }
 
-    /// False if the file of this state was replaced by that of `other`.
+    /// False if the file of this state was replaced by that of `other`, or if nothing tells: Windows refuses
+    /// to truncate a file that is mapped.
     fn is_of_same_file(&self, other: &Self) -> bool {
-        #[cfg(unix)]
-        return self.identity == other.identity;
-        #[cfg(not(unix))]
-        {
-            let _ = other;
-            // Windows refuses to truncate or replace a file that is mapped.
-            false
-        }
+        self.identity.is_some() && self.identity == other.identity
     }
 }
 

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::PackedError;
 use super::lines::{Number, PANEL, PanelLine, of_words};
 use crate::area::{area, assert_shape};
-use crate::large_pages;
 use crate::parallel::is_large;
+use crate::platform::prefer_large_pages;
 
 /// Numbers of the type `T`, which has 1, 2 or 4 bytes, in a word.
 pub(super) const fn per_word<T>() -> usize {
@@ -37,7 +37,7 @@ pub(super) fn pack<T: Number>(
     let n_lines = area(n.div_ceil(PANEL), words);
     let mut lines = Vec::with_capacity(n_lines);
     let room = &mut lines.spare_capacity_mut()[..n_lines];
-    large_pages::prefer(room);
+    prefer_large_pages(room);
     // Each thread is the first to write to the pages of its panels.
     let panel = |(panel, room): (usize, &mut [MaybeUninit<PanelLine>])| {
         for line in &mut *room {

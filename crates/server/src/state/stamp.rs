@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use attentive_base::platform;
 use attentive_checkpoint::{LOCK, files};
 
 /// The file system's metadata of each file in a model directory, in the order of their names.
@@ -17,9 +18,8 @@ pub(crate) struct Stamp(Vec<(OsString, Known)>);
 struct Known {
     len: u64,
     modified: Option<SystemTime>,
-    /// The inode, and the time of its last change.
-    #[cfg(unix)]
-    inode: (u64, i64, i64),
+    identity: Option<[u64; 2]>,
+    changed: Option<[i64; 2]>,
 }
 
 impl Stamp {
@@ -43,13 +43,11 @@ impl Stamp {
 
 impl Known {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt;
         Self {
             len: metadata.len(),
             modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            inode: (metadata.ino(), metadata.ctime(), metadata.ctime_nsec()),
+            identity: platform::identity(metadata),
+            changed: platform::change_time(metadata),
         }
     }
 }

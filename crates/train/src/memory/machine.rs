@@ -50,7 +50,7 @@ pub(crate) fn resident() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use attentive_base::peak_ram::peak_ram;
+    use attentive_base::platform::peak_ram;
 
     use super::*;
 

@@ -8,7 +8,7 @@ pub(super) use machine::{limit, resident};
 
 use attentive_architecture::{Architecture, DecoderSpec, EncoderSpec};
 use attentive_base::error::{Error, Result};
-use attentive_base::peak_ram::peak_ram;
+use attentive_base::platform::peak_ram;
 use attentive_config::{Config, OptimizerKind};
 use attentive_data::BatchSize;
 use attentive_device::{HardwareMemory, RowLosses};

@@ -7,17 +7,17 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process;
 use std::thread;
 use std::time::Duration;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::essential::essential;
+use attentive_base::platform::signals::{self, RELOAD};
 use attentive_config::TrainDevice;
 use attentive_model::engine::Precision;
 use attentive_server::{Control, DEFAULT_ADDRESS, Log, ServeConfig, ServedModel, Server};
 use listenfd::ListenFd;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use self::log::LogFormat;
 use crate::precision;
@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args, threads: Option<NonZeroUsize>) -> Result<()> {
     let result = serve(config, &log);
     if !log.flush(LAST_WORDS) {
         // Standard error has no reader, so writing another line would block forever.
-        std::process::exit(result.map_or_else(|error| error.exit_code().into(), |()| 0));
+        process::exit(result.map_or_else(|error| error.exit_code().into(), |()| 0));
     }
     result
 }
@@ -195,21 +195,19 @@ fn announce(address: SocketAddr) -> Result<()> {
 /// Handles signals on a separate thread.
 fn listen_to_signals(control: Control) -> Result<()> {
     let failed = |error| Error::io("handle signals of", "the server")(error);
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-    #[cfg(unix)]
-    signals.add_signal(signal_hook::consts::SIGHUP).map_err(failed)?;
-    let obey = move || {
-        let mut stopping = false;
-        for signal in signals.forever() {
-            match signal {
-                SIGINT | SIGTERM if stopping => std::process::exit(128 + signal),
-                SIGINT | SIGTERM => {
-                    stopping = true;
-                    control.stop();
-                }
-                _ => control.reload(),
-            }
+    let stops = signals::that_stop().into_iter().map(|(signal, _)| signal);
+    let stops = stops.filter(|signal| Some(*signal) != RELOAD);
+    let watch = signals::watch(&stops.chain(RELOAD).collect::<Vec<_>>()).map_err(failed)?;
+    let mut stopping = false;
+    let mut obey = move |signal| {
+        if Some(signal) == RELOAD {
+            control.reload();
+        } else if stopping {
+            process::exit(128 + signal);
+        } else {
+            stopping = true;
+            control.stop();
         }
     };
-    essential("signals", obey).map_err(failed)
+    essential("signals", move || watch(&mut obey)).map_err(failed)
 }

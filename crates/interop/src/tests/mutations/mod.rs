@@ -14,7 +14,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use attentive_base::peak_ram::peak_ram;
+use attentive_base::platform::peak_ram;
 use attentive_base::random::Random;
 
 use self::damage::mutated;

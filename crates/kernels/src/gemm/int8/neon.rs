@@ -1,8 +1,8 @@
 //! The kernels of ARM.
 
 use std::arch::aarch64::{
-    uint32x4_t, vdupq_n_s32, vdupq_n_u32, vget_low_s8, vld1q_s8, vld1q_u32, vmlal_high_s8, vmlal_s8,
-    vmull_high_s8, vmull_s8, vpadalq_s16, vpaddq_s32, vreinterpretq_s8_s32, vst1q_s32, vst1q_u32,
+    int8x8_t, uint32x4_t, vdup_n_s32, vdupq_n_s32, vdupq_n_u32, vget_high_s8, vget_low_s8, vld1q_s8,
+    vld1q_u32, vmlal_s8, vmull_s8, vpadalq_s16, vpaddq_s32, vreinterpret_s8_s32, vst1q_s32, vst1q_u32,
 };
 use std::array::from_fn;
 
@@ -29,47 +29,53 @@ macro_rules! with_shape {
 ///
 /// Two products of bytes, none of which is larger than 127 · 128, are added in 16 bits.
 pub(super) fn product(panels: usize, rows: usize, tile: &Tile<'_>, sums: &mut TileSums) {
-    with_shape!(panels, rows, widening(tile, sums): 1 x 1 2,);
+    with_shape!(panels, rows, widening(tile, sums): 1 x 1 2 3 4,);
 }
 
 fn widening<const ROWS: usize, const PANELS: usize>(tile: &Tile<'_>, out: &mut TileSums) {
     const { assert!(PANELS == 1) };
-    let (mut left, [mut right]) = (tile.rows(ROWS), tile.panels::<1>());
-    let out = out.address();
-    // SAFETY: `rows` and `panels` have checked the operands, the rows are padded with zeros to an even number
-    // of words, and `out` holds a tile.
-    unsafe {
-        let mut sums = [[[vdupq_n_s32(0); 2]; QUARTERS]; ROWS];
-        let mut add = |left: *const i8, first: *const i8, second: *const i8| {
-            let words: [[_; 2]; ROWS] = from_fn(|row| {
-                from_fn(|word| {
-                    let word = left.add(row * tile.stride + 4 * word).cast::<i32>();
-                    vreinterpretq_s8_s32(vdupq_n_s32(word.read_unaligned()))
-                })
-            });
-            for quarter in 0..QUARTERS {
-                let b = [first, second].map(|line| vld1q_s8(line.add(16 * quarter)));
-                for (sums, a) in sums.iter_mut().zip(words) {
-                    let [low, high] = &mut sums[quarter];
-                    let pairs = vmull_s8(vget_low_s8(b[0]), vget_low_s8(a[0]));
-                    *low = vpadalq_s16(*low, vmlal_s8(pairs, vget_low_s8(b[1]), vget_low_s8(a[1])));
-                    let pairs = vmull_high_s8(b[0], a[0]);
-                    *high = vpadalq_s16(*high, vmlal_high_s8(pairs, b[1], a[1]));
+    /// Vectors of four columns whose sums fit into the registers.
+    const VECTORS: usize = 2;
+    let (rows, [panel]) = (tile.rows(ROWS), tile.panels::<1>());
+    for first in (0..QUARTERS).step_by(VECTORS) {
+        let (mut left, mut right) = (rows, panel.wrapping_add(16 * first));
+        // SAFETY: `rows` and `panels` have checked the operands, the rows are padded with zeros to an even
+        // number of words, and `out` holds a tile.
+        unsafe {
+            let mut sums = [[[vdupq_n_s32(0); 2]; VECTORS]; ROWS];
+            let mut add = |left: *const i8, first: *const i8, second: *const i8| {
+                let words: [[int8x8_t; 2]; ROWS] = from_fn(|row| {
+                    from_fn(|word| {
+                        let word = left.wrapping_add(row * tile.stride + 4 * word).cast::<i32>();
+                        vreinterpret_s8_s32(vdup_n_s32(word.read_unaligned()))
+                    })
+                });
+                for vector in 0..VECTORS {
+                    let b = [first, second].map(|line| vld1q_s8(line.wrapping_add(16 * vector)));
+                    for half in 0..2 {
+                        let b =
+                            if half == 0 { b.map(|b| vget_low_s8(b)) } else { b.map(|b| vget_high_s8(b)) };
+                        for (sums, a) in sums.iter_mut().zip(words) {
+                            let sum = &mut sums[vector][half];
+                            *sum = vpadalq_s16(*sum, vmlal_s8(vmull_s8(b[0], a[0]), b[1], a[1]));
+                        }
+                    }
                 }
+            };
+            for _ in 0..tile.groups() / 2 {
+                add(left, right, right.wrapping_add(4 * PANEL));
+                left = left.wrapping_add(8);
+                right = right.wrapping_add(2 * 4 * PANEL);
             }
-        };
-        for _ in 0..tile.groups() / 2 {
-            add(left, right, right.add(4 * PANEL));
-            left = left.wrapping_add(8);
-            right = right.wrapping_add(2 * 4 * PANEL);
-        }
-        if tile.groups() % 2 == 1 {
-            const ZERO: [i8; 4 * PANEL] = [0; 4 * PANEL];
-            add(left, right, ZERO.as_ptr());
-        }
-        for (row, sums) in sums.into_iter().enumerate() {
-            for (quarter, [low, high]) in sums.into_iter().enumerate() {
-                vst1q_s32(out.add(row * PANEL + 4 * quarter), vpaddq_s32(low, high));
+            if tile.groups() % 2 == 1 {
+                const ZERO: [i8; 16 * VECTORS] = [0; 16 * VECTORS];
+                add(left, right, ZERO.as_ptr());
+            }
+            for (row, sums) in sums.into_iter().enumerate() {
+                for (vector, [low, high]) in sums.into_iter().enumerate() {
+                    let out = out.address().add(row * PANEL + 4 * (first + vector));
+                    vst1q_s32(out, vpaddq_s32(low, high));
+                }
             }
         }
     }

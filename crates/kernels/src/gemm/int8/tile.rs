@@ -69,7 +69,7 @@ impl TileShape {
             #[cfg(target_arch = "x86_64")]
             (IntegerIsa::Amx(_), _) => (32, 2),
             #[cfg(target_arch = "aarch64")]
-            (IntegerIsa::Neon(_), _) => (even(2), 1),
+            (IntegerIsa::Neon(_), _) => (even(4), 1),
             #[cfg(target_arch = "aarch64")]
             (IntegerIsa::Dotprod(_), 0..=1) => (1, 4),
             #[cfg(target_arch = "aarch64")]

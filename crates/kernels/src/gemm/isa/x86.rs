@@ -1,8 +1,10 @@
 //! What an x86-64 CPU has.
 
 use std::arch::is_x86_feature_detected;
+use std::sync::OnceLock;
 
 use crate::instruction_set::{InstructionSet, is_allowed};
+use crate::platform::permits_matrix_unit;
 
 /// Whether the CPU has `vdpbf16ps` and the instructions that pack its operands.
 pub(super) fn has_avx512_bf16() -> bool {
@@ -39,24 +41,17 @@ pub(super) const AMX_INT8: u32 = 1 << 25;
 
 /// Whether the CPU has the tile products of one of the bits above, and the operating system lets this process
 /// use them. Assumes AVX-512.
-#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
 pub(super) fn has_amx(products: u32) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        static PRODUCTS: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-        let available = *PRODUCTS.get_or_init(|| {
-            let usable = || amx::is_enabled() && amx::is_permitted();
-            let allowed = is_allowed(InstructionSet::Amx);
-            amx::products().filter(|_| allowed && usable()).unwrap_or(0)
-        });
-        available & products != 0
-    }
-    #[cfg(not(target_os = "linux"))]
-    false
+    static PRODUCTS: OnceLock<u32> = OnceLock::new();
+    let available = *PRODUCTS.get_or_init(|| {
+        let usable = || amx::is_enabled() && permits_matrix_unit();
+        let allowed = is_allowed(InstructionSet::Amx);
+        amx::products().filter(|_| allowed && usable()).unwrap_or(0)
+    });
+    available & products != 0
 }
 
-/// The three requirements of AMX, to be checked in this order.
-#[cfg(target_os = "linux")]
+/// Two requirements of AMX, to be checked in this order; the third is the system's permission.
 mod amx {
     use core::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -78,19 +73,5 @@ mod amx {
                 options(nomem, nostack, preserves_flags));
         }
         low & TILES == TILES
-    }
-
-    /// Requests permission from Linux, which then reserves space for the tiles in this process's threads.
-    pub(super) fn is_permitted() -> bool {
-        const ARCH_PRCTL: isize = 158;
-        const REQUEST_PERMISSION: usize = 0x1023;
-        const TILE_DATA: usize = 18;
-        let result: isize;
-        // SAFETY: this system call accesses no memory of the process.
-        unsafe {
-            asm!("syscall", inlateout("rax") ARCH_PRCTL => result, in("rdi") REQUEST_PERMISSION,
-                in("rsi") TILE_DATA, lateout("rcx") _, lateout("r11") _, options(nostack));
-        }
-        result == 0
     }
 }

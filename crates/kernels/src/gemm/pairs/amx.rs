@@ -1,7 +1,7 @@
 //! Products on the matrix unit: `tdpbf16ps` adds 32 products to each element of a tile, in an order fixed by
 //! the hardware.
 
-use super::kernel::Tile;
+use super::kernel::PairTile;
 use super::{DEPTH, WIDTH};
 use crate::gemm::amx::{AmxOperands, LINE, LINES, OutputTiles, TILE};
 
@@ -18,7 +18,7 @@ struct Tails<const N: usize>([[u16; WIDTH * DEPTH]; N]);
 /// # Safety
 /// Each panel of `tile` has as many lines as it says; the output is writable for its rows and columns.
 pub(super) unsafe fn multiply<const L: usize, const R: usize>(
-    tile: &Tile<L, R>,
+    tile: &PairTile<L, R>,
     multiply_blocks: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {
     const { assert!(L * R == 4) };
@@ -48,7 +48,7 @@ pub(super) unsafe fn multiply<const L: usize, const R: usize>(
 /// # Safety
 /// See [`multiply`], with a whole tile `out`.
 unsafe fn multiply_into<const L: usize, const R: usize>(
-    tile: &Tile<L, R>,
+    tile: &PairTile<L, R>,
     mut out: OutputTiles,
     multiply_blocks: impl Fn(&AmxOperands<L, R>, &OutputTiles),
 ) {

@@ -11,7 +11,7 @@ use std::array::from_fn;
 use std::mem::transmute;
 
 use super::WIDTH;
-use super::kernel::Tile;
+use super::kernel::PairTile;
 use crate::prefetch::Prefetcher;
 
 /// Rows of a register tile.
@@ -25,7 +25,7 @@ pub(super) const WIDE_ROWS: usize = 2;
 /// The CPU has AVX-512F and AVX-512 BF16. Each panel of `tile` has as many lines as it says; the output is
 /// writable for its rows and columns.
 #[target_feature(enable = "avx512f,avx512bf16")]
-pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
+pub(super) unsafe fn multiply(tile: &PairTile<2, 2>) {
     for first in (0..tile.rows).step_by(ROWS) {
         // SAFETY: the caller upholds the contract.
         unsafe {
@@ -45,7 +45,7 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
-pub(super) unsafe fn multiply_wide(tile: &Tile<1, WIDE>) {
+pub(super) unsafe fn multiply_wide(tile: &PairTile<1, WIDE>) {
     // SAFETY: the caller upholds the contract.
     unsafe {
         match tile.rows {
@@ -61,7 +61,7 @@ pub(super) unsafe fn multiply_wide(tile: &Tile<1, WIDE>) {
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
+unsafe fn multiply_rows<const N: usize>(tile: &PairTile<2, 2>, first: usize) {
     // SAFETY: the caller upholds the contract.
     unsafe {
         if first == 0 && tile.next.is_some() {
@@ -79,7 +79,7 @@ unsafe fn multiply_rows<const N: usize>(tile: &Tile<2, 2>, first: usize) {
 /// See [`multiply`].
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn multiply_panels<const N: usize, const P: usize, const L: usize, const PREFETCH: bool>(
-    tile: &Tile<L, P>,
+    tile: &PairTile<L, P>,
     first: usize,
 ) {
     let mut ahead = Prefetcher::new(tile.next.unwrap_or(tile.right));

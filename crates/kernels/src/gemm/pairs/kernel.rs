@@ -78,7 +78,7 @@ impl PairKernel {
 }
 
 /// Panels of each operand, from some depth on, and the output of their product.
-pub(super) struct Tile<const LEFT: usize, const RIGHT: usize> {
+pub(super) struct PairTile<const LEFT: usize, const RIGHT: usize> {
     pub(super) left: [*const u16; LEFT],
     pub(super) right: [*const u16; RIGHT],
     /// The panels to prefetch, see [`crate::prefetch::Prefetcher`]. That of AMX does not.
@@ -110,7 +110,7 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
     out: &mut TileMut<'_>,
     add: bool,
     following: Following,
-    multiply: impl Fn(&Tile<LEFT, RIGHT>),
+    multiply: impl Fn(&PairTile<LEFT, RIGHT>),
 ) {
     let (m, n) = (out.rows(), out.cols());
     for col in (0..n).step_by(RIGHT * WIDTH) {
@@ -122,7 +122,7 @@ fn for_each_tile<const LEFT: usize, const RIGHT: usize>(
                     if row + LEFT * WIDTH < m { [row + LEFT * WIDTH, col] } else { [0, col + RIGHT * WIDTH] };
                 out.prefetch_part(after, [LEFT * WIDTH, RIGHT * WIDTH]);
             }
-            multiply(&Tile {
+            multiply(&PairTile {
                 left: left.some(row / WIDTH),
                 right: right_panels,
                 next: next.filter(|_| row == 0),

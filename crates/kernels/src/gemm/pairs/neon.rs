@@ -9,7 +9,7 @@ use std::arch::aarch64::{
 use std::array::from_fn;
 
 use super::WIDTH;
-use super::kernel::Tile;
+use super::kernel::PairTile;
 use crate::gemm::mmla::{self, HALF, MmlaOperands, SmallProduct};
 use crate::neon::{bfdot, bfmmla};
 use crate::prefetch::Prefetcher;
@@ -21,7 +21,7 @@ const BLOCK: usize = WIDTH * WIDTH;
 /// The CPU has `bfmmla`. Each panel of `tile` has as many lines as it says; the output is writable for its
 /// rows and columns.
 #[target_feature(enable = "bf16")]
-pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
+pub(super) unsafe fn multiply(tile: &PairTile<2, 2>) {
     for first in (0..tile.rows).step_by(8) {
         for panel in 0..tile.cols.div_ceil(WIDTH) {
             // SAFETY: the caller upholds the contract.
@@ -42,7 +42,7 @@ pub(super) unsafe fn multiply(tile: &Tile<2, 2>) {
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "bf16")]
-unsafe fn rows<const PAIRS: usize, const HALVES: usize>(tile: &Tile<2, 2>, first: usize, panel: usize) {
+unsafe fn rows<const PAIRS: usize, const HALVES: usize>(tile: &PairTile<2, 2>, first: usize, panel: usize) {
     /// `bfmmla`
     struct Pairs;
 
@@ -86,7 +86,7 @@ unsafe fn rows<const PAIRS: usize, const HALVES: usize>(tile: &Tile<2, 2>, first
 /// # Safety
 /// See [`multiply`].
 #[target_feature(enable = "bf16")]
-pub(super) unsafe fn multiply_row(tile: &Tile<1, 2>) {
+pub(super) unsafe fn multiply_row(tile: &PairTile<1, 2>) {
     let mut left = tile.left[0].cast::<f32>();
     let mut right = tile.right.map(|panel| panel.cast::<u32>());
     let mut ahead = Prefetcher::new(tile.next.unwrap_or(tile.right));
@@ -133,7 +133,7 @@ pub(super) unsafe fn multiply_row(tile: &Tile<1, 2>) {
 /// The output is writable for the rows and columns of the tile.
 #[inline(always)]
 unsafe fn store<const LEFT: usize, const RIGHT: usize>(
-    tile: &Tile<LEFT, RIGHT>,
+    tile: &PairTile<LEFT, RIGHT>,
     row: usize,
     col: usize,
     sums: uint32x4_t,

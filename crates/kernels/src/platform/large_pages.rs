@@ -7,7 +7,7 @@ const SMALLEST: usize = 2 * LARGE;
 
 /// Asks the system to back the large pages that lie within `room`, all of which will be used, as such: this
 /// takes fewer page faults and translations of addresses. Has no effect on what has been written already.
-pub(crate) fn prefer<T>(room: &mut [T]) {
+pub(crate) fn prefer_large_pages<T>(room: &mut [T]) {
     let bytes = size_of_val(room);
     if bytes < SMALLEST {
         return;
@@ -38,7 +38,7 @@ mod tests {
     fn contents_stay_as_they_are() {
         for len in [0, 1, SMALLEST / 4 - 1, SMALLEST / 4, 3 * LARGE] {
             let mut room: Vec<u32> = (0..len as u32).collect();
-            prefer(&mut room);
+            prefer_large_pages(&mut room);
             assert!(room.iter().zip(0..).all(|(x, i)| *x == i));
         }
     }

@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-use super::IfLost;
+use crate::mapped::IfLost;
 
 /// The addresses of a mapped file, as the handler finds them. Entries are never freed, since the handler may
 /// look at them at any time; those that are not in use are used again.
@@ -38,7 +38,7 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Lets the handler know a mapped file, until it is dropped.
 #[derive(Debug)]
-pub(super) struct MappingGuard(&'static Entry);
+pub(crate) struct MappingGuard(&'static Entry);
 
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Entry {
 
 impl MappingGuard {
     /// Watches the pages of `map`, the bytes of the file `path`.
-    pub(super) fn over(map: &[u8], path: &Path, if_lost: IfLost) -> Self {
+    pub(crate) fn over(map: &[u8], path: &Path, if_lost: IfLost) -> Self {
         install();
         let message = match if_lost {
             IfLost::Zeros => ptr::null_mut(),
@@ -65,7 +65,7 @@ impl MappingGuard {
     }
 
     /// True if a part of the file was lost, and reads as zeros.
-    pub(super) fn has_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.0.has_lost.load(Ordering::Acquire)
     }
 }

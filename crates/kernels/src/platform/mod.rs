@@ -1,0 +1,17 @@
+//! What depends on the operating system and needs `unsafe`; `attentive_base::platform` has the rest.
+
+mod closed;
+mod large_pages;
+#[cfg(unix)]
+mod lost;
+#[cfg(not(unix))]
+#[path = "never_lost.rs"]
+mod lost;
+#[cfg(target_arch = "x86_64")]
+mod matrix_unit;
+
+pub use closed::stdout_was_closed;
+pub(crate) use large_pages::prefer_large_pages;
+pub(crate) use lost::MappingGuard;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use matrix_unit::permits_matrix_unit;
