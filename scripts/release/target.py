@@ -57,7 +57,7 @@ class Target:
 TARGETS = {
     "x86_64": Target("x86_64", False, "amd64", "x86_64-linux-gnu-gcc", "qemu-x86_64"),
     "aarch64": Target("aarch64", False, "arm64", "aarch64-linux-gnu-gcc", "qemu-aarch64"),
-    "windows": Target("x86_64", True, "", "x86_64-w64-mingw32-gcc", "wine64"),
+    "windows": Target("x86_64", True, "", "x86_64-w64-mingw32-gcc", "wine"),
 }
 
 

@@ -6,9 +6,13 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// The program, not yet started.
+/// The program, not yet started: that of `ATTENTIVE_TEST_PROGRAM`, if it is set, with what runs it here, such as
+/// `qemu-aarch64 PATH` or `wine PATH`.
 pub(crate) fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_attentive"));
+    let given = std::env::var("ATTENTIVE_TEST_PROGRAM").unwrap_or_default();
+    let mut words = given.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or(env!("CARGO_BIN_EXE_attentive")));
+    command.args(words);
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }

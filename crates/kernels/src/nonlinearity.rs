@@ -4,7 +4,7 @@ use std::f32::consts::{PI, SQRT_2};
 
 use crate::area::assert_shape;
 use crate::parallel::{for_chunks, for_row_chunks};
-use crate::simd::{exp_nonpositive, sigmoid};
+use crate::simd::{self, exp_nonpositive, sigmoid};
 
 /// Activation function of the feed-forward networks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ pub fn exact_gelu_backward(x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
     for_chunks([x, grad_out], dx, |[x, grad_out], dx| {
         for ((dx, &x), &grad) in dx.iter_mut().zip(x).zip(grad_out) {
             let below = 0.5 * (1.0 + libm::erff(x / SQRT_2));
-            let density = density_of_0 * (-0.5 * x * x).exp();
+            let density = density_of_0 * exp_nonpositive(-0.5 * x * x);
             *dx = grad * (below + x * density);
         }
     });
@@ -108,10 +108,17 @@ pub fn exact_gelu_backward(x: &[f32], grad_out: &[f32], dx: &mut [f32]) {
 /// If the lengths differ.
 pub fn tanh(x: &[f32], out: &mut [f32]) {
     for_chunks([x], out, |[x], out| {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = x.tanh();
-        }
+        out.copy_from_slice(x);
+        tanh_in_place(out);
     });
+}
+
+vectorized! {
+    /// `x` = tanh(`x`), element by element, on the calling thread. All instruction sets and systems give the
+    /// same bits.
+    pub fn tanh_in_place(x: &mut [f32]) {
+        x.iter_mut().for_each(|x| *x = simd::tanh(*x));
+    }
 }
 
 /// Turns the gradient of [`tanh`]'s result `y` into that of its operand.

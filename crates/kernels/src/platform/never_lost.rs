@@ -6,9 +6,9 @@ use crate::mapped::IfLost;
 
 /// There is nothing to watch.
 #[derive(Debug)]
-pub(crate) struct MappingGuard;
+pub(crate) struct NeverLost;
 
-impl MappingGuard {
+impl NeverLost {
     pub(crate) fn over(_map: &[u8], _path: &Path, _if_lost: IfLost) -> Self {
         Self
     }

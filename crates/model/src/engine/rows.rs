@@ -7,7 +7,7 @@ use attentive_base::batch::TokenId;
 use attentive_kernels::cached_attention::Accumulation;
 use attentive_kernels::elementwise;
 use attentive_kernels::gemm::Activation;
-use attentive_kernels::nonlinearity::{exact_gelu, gated, nonlinear};
+use attentive_kernels::nonlinearity::{exact_gelu, gated, nonlinear, tanh_in_place};
 use attentive_kernels::norm::{NormCall, norm};
 use attentive_kernels::rotary::{RotaryCall, RowPositions, Turn, rotary};
 
@@ -192,7 +192,7 @@ impl<'a, A> Backend for Rows<'a, A> {
     }
 
     fn tanh(&mut self, mut x: ScratchBuffer<'a>) -> ScratchBuffer<'a> {
-        x.iter_mut().for_each(|x| *x = x.tanh());
+        tanh_in_place(&mut x);
         x
     }
 
