@@ -18,7 +18,7 @@ It needs cargo, a C compiler, Python 3.10 and, for the image, Debian's `umoci`; 
 into a virtual environment. For another system than this one, it also needs Rust's standard library for it, and from Debian:
 
 - aarch64: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-- windows: gcc-mingw-w64-x86-64 wine64
+- windows: gcc-mingw-w64-x86-64
 """
 
 import argparse

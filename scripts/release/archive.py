@@ -35,7 +35,6 @@ def build_zip(program, output, name):
     file = output / f"{name}.zip"
     date = datetime.fromtimestamp(program.epoch, timezone.utc).timetuple()[:6]
     contents = {"bin/attentive.exe": program.binary.read_bytes()}
-    contents["share/attentive.ps1"] = program.target.run(program.binary, "completions", "powershell")
     contents |= {f"share/{path}": content for path, content in program.papers()}
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in contents.items():

@@ -46,7 +46,7 @@ pub(crate) fn trained() -> Folder {
     folder.write("c.toml", CONFIG).write("src", SRC);
     let outcome = folder.run("train c.toml");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), ""), "{outcome:?}");
-    assert!(outcome.stderr.contains("the model is in `runs/c`"), "{outcome:?}");
+    assert!(outcome.stderr.replace('\\', "/").contains("the model is in `runs/c`"), "{outcome:?}");
     folder
 }
 

@@ -45,21 +45,9 @@ impl Interrupt {
     /// [`Error::Io`] if the system refuses to install a signal handler.
     #[cfg(feature = "signals")]
     pub fn install() -> Result<Self> {
-        use std::sync::atomic::AtomicBool;
-
-        use signal_hook::flag;
-
-        use crate::platform::signals::that_stop;
-
         let interrupt = Self::default();
-        let asked = Arc::new(AtomicBool::new(false));
-        for (signal, name) in that_stop() {
-            // Actions run in the order of their registration, so the first signal still finds `asked` unset.
-            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
-                .and_then(|_| flag::register_usize(signal, Arc::clone(&interrupt.signal), signal as usize))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-                .map_err(Error::io("handle the signal", name))?;
-        }
+        let failed = Error::io("handle signals of", "the program");
+        crate::platform::signals::request_by_first(&interrupt.signal).map_err(failed)?;
         Ok(interrupt)
     }
 
@@ -176,11 +164,8 @@ mod tests {
     fn sighup_requests_a_stop_unless_it_is_ignored() {
         use signal_hook::consts::SIGHUP;
         // Under `nohup`, tests ignore it too.
-        let (alone, second) = if signals::that_stop().iter().all(|(signal, _)| *signal != SIGHUP) {
-            (0, SIGINT)
-        } else {
-            (1, 128 + SIGHUP)
-        };
+        let (alone, second) =
+            if !signals::that_stop().contains(&SIGHUP) { (0, SIGINT) } else { (1, 128 + SIGHUP) };
         assert_eq!(exit_code_after(&SIGHUP.to_string()), Some(alone));
         assert_eq!(exit_code_after(&format!("{SIGINT} {SIGHUP}")), Some(second));
     }

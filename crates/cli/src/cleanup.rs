@@ -18,9 +18,8 @@ static WATCH: Once = Once::new();
 pub(super) fn on_signal(path: &Path) {
     files().push(path.to_path_buf());
     WATCH.call_once(|| {
-        let signals: Vec<i32> = signals::that_stop().into_iter().map(|(signal, _)| signal).collect();
         // Without a handler, the signal has its usual effect.
-        if let Ok(watch) = signals::watch(&signals)
+        if let Ok(watch) = signals::watch(&signals::that_stop())
             && let Err(error) = essential("cleanup", || watch(&mut end))
         {
             // From now on, no signal would end the program.

@@ -58,20 +58,31 @@ pub fn peak_ram(process: Option<u32>) -> Option<u64> {
     system::peak_ram(process)
 }
 
-/// Signals of the system. On Windows, these are Ctrl-C and Ctrl-Break.
+/// Signals of the system. Windows has Ctrl-C and Ctrl-Break, both of which are SIGINT here.
 #[cfg(feature = "signals")]
 pub mod signals {
     use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
 
     use super::system;
 
     /// The signal that asks a server to read its files again, where there is one: SIGHUP.
     pub const RELOAD: Option<i32> = system::RELOAD;
 
-    /// Returns the signals that ask a process to stop, and their names. On Linux, SIGHUP is one of them unless
+    /// Returns the signals that ask a process to stop. On Linux, SIGHUP is one of them unless
     /// it is ignored, as under `nohup`.
-    pub fn that_stop() -> Vec<(i32, &'static str)> {
+    pub fn that_stop() -> Vec<i32> {
         system::signals_that_stop()
+    }
+
+    /// Lets the first of the [signals that stop](that_stop) write its number to `first`, for the rest of the
+    /// process; the next one ends the process at once with exit code 128 + its number.
+    ///
+    /// # Errors
+    /// The system refuses to install a handler.
+    pub fn request_by_first(first: &Arc<AtomicUsize>) -> io::Result<()> {
+        system::request_by_first(first)
     }
 
     /// Handles `signals` from now on. What this returns calls `obey` with each of them that arrives, and never

@@ -52,34 +52,48 @@ pub(super) fn peak_ram(process: Option<u32>) -> Option<u64> {
 }
 
 #[cfg(feature = "signals")]
-pub(super) use signals::{RELOAD, end_by, signals_that_stop, watch};
+pub(super) use signals::{RELOAD, end_by, request_by_first, signals_that_stop, watch};
 
 #[cfg(feature = "signals")]
 mod signals {
     use std::io;
     use std::process;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
     pub(in super::super) const RELOAD: Option<i32> = Some(SIGHUP);
 
-    pub(in super::super) fn signals_that_stop() -> Vec<(i32, &'static str)> {
-        let mut signals = vec![(SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
+    pub(in super::super) fn signals_that_stop() -> Vec<i32> {
+        let mut signals = vec![SIGINT, SIGTERM];
         if cfg!(target_os = "linux") && !is_ignored(SIGHUP) {
-            signals.push((SIGHUP, "SIGHUP"));
+            signals.push(SIGHUP);
         }
         signals
     }
 
     /// True if this process was started with `signal` ignored, or if that cannot be determined.
-    pub(in super::super) fn is_ignored(signal: i32) -> bool {
+    fn is_ignored(signal: i32) -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status
             .lines()
             .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
         mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
+    }
+
+    pub(in super::super) fn request_by_first(first: &Arc<AtomicUsize>) -> io::Result<()> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in signals_that_stop() {
+            // Actions run in the order of their registration, so the first signal still finds `asked` unset.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
+            flag::register_usize(signal, Arc::clone(first), signal as usize)?;
+            flag::register(signal, Arc::clone(&asked))?;
+        }
+        Ok(())
     }
 
     pub(in super::super) fn watch(

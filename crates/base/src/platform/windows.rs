@@ -40,51 +40,65 @@ pub(super) fn peak_ram(_process: Option<u32>) -> Option<u64> {
 }
 
 #[cfg(feature = "signals")]
-pub(super) use signals::{RELOAD, end_by, signals_that_stop, watch};
+pub(super) use signals::{RELOAD, end_by, request_by_first, signals_that_stop, watch};
 
 #[cfg(feature = "signals")]
 mod signals {
     use std::io;
     use std::process;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex, OnceLock, PoisonError};
     use std::thread;
-    use std::time::Duration;
 
-    use signal_hook::consts::{SIGBREAK, SIGINT, SIGTERM};
-    use signal_hook::flag;
-
-    /// The time between looks at the signals: nothing that is safe tells a thread of one.
-    const PAUSE: Duration = Duration::from_millis(20);
+    /// Ctrl-C or Ctrl-Break.
+    const SIGINT: i32 = 2;
 
     pub(in super::super) const RELOAD: Option<i32> = None;
 
-    /// SIGTERM comes from this process alone.
-    pub(in super::super) fn signals_that_stop() -> Vec<(i32, &'static str)> {
-        vec![(SIGINT, "Ctrl-C"), (SIGTERM, "SIGTERM"), (SIGBREAK, "Ctrl-Break")]
+    pub(in super::super) fn signals_that_stop() -> Vec<i32> {
+        vec![SIGINT]
+    }
+
+    pub(in super::super) fn request_by_first(first: &Arc<AtomicUsize>) -> io::Result<()> {
+        let (first, arrivals) = (Arc::clone(first), arrivals()?);
+        let wait = move || {
+            for () in arrivals {
+                if first.swap(SIGINT as usize, Ordering::SeqCst) != 0 {
+                    process::exit(128 + SIGINT);
+                }
+            }
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
     }
 
     pub(in super::super) fn watch(
-        signals: &[i32],
+        _signals: &[i32],
     ) -> io::Result<impl FnOnce(&mut dyn FnMut(i32)) + Send + 'static> {
-        let flags = signals.iter().map(|&signal| {
-            let arrived = Arc::new(AtomicBool::new(false));
-            flag::register(signal, Arc::clone(&arrived)).map(|_| (signal, arrived))
-        });
-        let flags: Vec<_> = flags.collect::<io::Result<_>>()?;
-        Ok(move |obey: &mut dyn FnMut(i32)| {
-            loop {
-                for (signal, arrived) in &flags {
-                    if arrived.swap(false, Ordering::SeqCst) {
-                        obey(*signal);
-                    }
-                }
-                thread::sleep(PAUSE);
-            }
-        })
+        let arrivals = arrivals()?;
+        Ok(move |obey: &mut dyn FnMut(i32)| arrivals.into_iter().for_each(|()| obey(SIGINT)))
     }
 
     pub(in super::super) fn end_by(signal: i32) -> ! {
         process::exit(128 + signal)
+    }
+
+    /// Each Ctrl-C from now on. All who wait for it are told.
+    fn arrivals() -> io::Result<Receiver<()>> {
+        static WAITING: Mutex<Vec<Sender<()>>> = Mutex::new(Vec::new());
+        static HANDLED: OnceLock<Result<(), String>> = OnceLock::new();
+
+        let tell = || {
+            let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+            for sender in waiting.iter() {
+                // Who does not wait any more need not know.
+                let _ = sender.send(());
+            }
+        };
+        let handle = || ctrlc::set_handler(tell).map_err(|error| error.to_string());
+        HANDLED.get_or_init(handle).clone().map_err(io::Error::other)?;
+        let (sender, receiver) = channel();
+        WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        Ok(receiver)
     }
 }

@@ -195,8 +195,7 @@ fn announce(address: SocketAddr) -> Result<()> {
 /// Handles signals on a separate thread.
 fn listen_to_signals(control: Control) -> Result<()> {
     let failed = |error| Error::io("handle signals of", "the server")(error);
-    let stops = signals::that_stop().into_iter().map(|(signal, _)| signal);
-    let stops = stops.filter(|signal| Some(*signal) != RELOAD);
+    let stops = signals::that_stop().into_iter().filter(|signal| Some(*signal) != RELOAD);
     let watch = signals::watch(&stops.chain(RELOAD).collect::<Vec<_>>()).map_err(failed)?;
     let mut stopping = false;
     let mut obey = move |signal| {
