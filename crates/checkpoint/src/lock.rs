@@ -17,7 +17,8 @@ pub const LOCK: &str = ".lock";
 /// clean up. The lock file names the process, for the error message shown by others.
 #[derive(Debug)]
 pub struct Lock {
-    file: File,
+    /// Open until this is dropped.
+    file: Option<File>,
     path: PathBuf,
     /// The folders created for the lock file, innermost first.
     created: Vec<PathBuf>,
@@ -44,7 +45,7 @@ impl Lock {
         if lock.is_err() {
             remove_empty(&created);
         }
-        lock.map(|file| Self { file, path: path.to_path_buf(), created })
+        lock.map(|file| Self { file: Some(file), path: path.to_path_buf(), created })
     }
 
     fn open(path: &Path, dir: &Path) -> Result<File> {
@@ -77,7 +78,10 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Best effort, before unlocking: a leftover lock file that is not locked does no harm.
         let _ = fs::remove_file(&self.path);
-        let _ = self.file.unlock();
+        if let Some(file) = self.file.take() {
+            let _ = file.unlock();
+        }
+        // The file is closed: on Windows, its folder cannot go before.
         remove_empty(&self.created);
     }
 }

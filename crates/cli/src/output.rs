@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::platform;
 use attentive_checkpoint::files;
 use serde::Serialize;
 
@@ -145,7 +146,7 @@ fn is_file_of(path: &Path, model: &Path) -> bool {
 
 /// True if `error` means that the reader of the output has closed it.
 pub(super) fn is_closed(error: &Error) -> bool {
-    matches!(error, Error::Io { action: "write", source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    matches!(error, Error::Io { action: "write", source, .. } if platform::has_no_reader(source))
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

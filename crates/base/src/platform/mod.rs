@@ -33,6 +33,11 @@ pub fn permissions_of_new_files() -> Option<Permissions> {
     system::permissions_of_new_files()
 }
 
+/// Returns true if `error` means that the reader of a pipe has closed it.
+pub fn has_no_reader(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe || system::has_no_reader(error)
+}
+
 /// Lets [`kill_with_children`] end the processes that `command` will start, too.
 pub fn in_own_group(command: &mut Command) {
     system::in_own_group(command);

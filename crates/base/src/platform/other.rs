@@ -18,6 +18,11 @@ pub(super) fn permissions_of_new_files() -> Option<Permissions> {
     None
 }
 
+/// The standard library knows it.
+pub(super) fn has_no_reader(_error: &io::Error) -> bool {
+    false
+}
+
 pub(super) fn in_own_group(_command: &mut Command) {}
 
 pub(super) fn kill_with_children(child: &mut Child) -> io::Result<()> {

@@ -20,6 +20,11 @@ pub(super) fn permissions_of_new_files() -> Option<Permissions> {
     None
 }
 
+pub(super) fn has_no_reader(error: &io::Error) -> bool {
+    const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
+    error.raw_os_error() == Some(ERROR_PIPE_NOT_CONNECTED)
+}
+
 /// The system knows the children of every process.
 pub(super) fn in_own_group(_command: &mut Command) {}
 
