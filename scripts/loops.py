@@ -1,4 +1,4 @@
-"""The inner loops of the kernels as llvm-mca sees them: python3 scripts/loops.py PROGRAM
+"""The inner loops of the kernels as llvm-mca sees them: python3 scripts/loops.py PROGRAM [-v]
 
 PROGRAM is anything with the kernels for x86-64 or ARM64, such as the test binary that
 `cargo test --release -p attentive-kernels --lib --no-run [--target aarch64-unknown-linux-gnu]` names. Needs
@@ -6,7 +6,7 @@ objdump of that processor, and llvm-mca 19 or later (LLVM_MCA names it).
 
 For each kernel, the loop with most multiplications is shown, of those with as many the shortest: its instructions and loads for each of them, and
 for each core the share of the cycles that the multiplications alone would take. The loads hit the first cache,
-and branches are predicted. What LLVM knows of a core may differ from the core.
+and branches are predicted. What LLVM knows of a core may differ from the core. `-v` shows the loops, too.
 """
 
 import os
@@ -121,4 +121,6 @@ def main(program):
             print("\n".join(loop), file=sys.stderr)
 
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 main(sys.argv[1])

@@ -38,5 +38,7 @@ def build_zip(program, output, name):
     contents |= {f"share/{path}": content for path, content in program.papers()}
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(f"{name}/{path}", date), content, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(f"{name}/{path}", date)
+            entry.external_attr = (0o755 if path.endswith(".exe") else 0o644) << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return file

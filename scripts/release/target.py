@@ -22,7 +22,10 @@ class Target:
 
     @classmethod
     def named(cls, name):
-        return TARGETS[name or platform.machine()]
+        name = name or (platform.machine() if platform.system() == "Linux" else "")
+        if name not in TARGETS:
+            raise SystemExit(f"this machine is none of {', '.join(TARGETS)}: choose one with --target")
+        return TARGETS[name]
 
     @property
     def standard(self):
@@ -31,13 +34,14 @@ class Target:
 
     @property
     def static(self):
-        """The target of a program without shared libraries: musl if its standard library is installed, and else a static glibc."""
+        """The target of a program without shared libraries: musl, for this processor, if its standard library is
+        installed, and else a static glibc."""
         musl = f"{self.processor}-unknown-linux-musl"
-        return musl if not self.is_windows and has_library(musl) else self.standard
+        return musl if self.is_native and has_library(musl) else self.standard
 
     @property
     def is_native(self):
-        return not self.is_windows and platform.machine() == self.processor
+        return not self.is_windows and (platform.system(), platform.machine()) == ("Linux", self.processor)
 
     def environment(self, target):
         """The environment of cargo: with the cross compiler of Debian, where the user has chosen none."""

@@ -6,8 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::support::pages::root;
 
 /// What shows that a line depends on the system. What depends on the processor is another matter.
-const MARKS: [&str; 8] =
-    ["(unix", "(windows", " unix)", " windows)", "target_os", "target_family", "std::os::", "libc::"];
+const MARKS: [&str; 9] = [
+    "(unix",
+    "(windows",
+    " unix)",
+    " windows)",
+    "target_os",
+    "target_family",
+    "std::os::",
+    "libc::",
+    "rustix::process",
+];
 
 /// The lines of product code below `folder` that depend on the system, outside the modules for it.
 fn collect(folder: &Path, files: &mut usize, found: &mut Vec<(PathBuf, String)>) {
@@ -21,10 +30,17 @@ fn collect(folder: &Path, files: &mut usize, found: &mut Vec<(PathBuf, String)>)
         } else if name.ends_with(".rs") && name != "tests.rs" {
             *files += 1;
             let text = fs::read_to_string(&path).unwrap();
-            // Tests are at the end of a file.
-            let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
-            let bound = lines.filter(|line| MARKS.iter().any(|mark| line.contains(mark)));
-            found.extend(bound.map(|line| (path.clone(), line.to_owned())));
+            let mut lines = text.lines().peekable();
+            while let Some(line) = lines.next() {
+                // The tests in a file are at its end.
+                let is_test = line.starts_with("#[cfg(test)]");
+                if is_test && lines.peek().is_some_and(|next| !next.ends_with(';')) {
+                    break;
+                }
+                if MARKS.iter().any(|mark| line.contains(mark)) {
+                    found.push((path.clone(), line.to_owned()));
+                }
+            }
         }
     }
 }

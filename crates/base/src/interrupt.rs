@@ -1,5 +1,5 @@
-//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP (Ctrl-C or Ctrl-Break) requests a stop, the second ends the process
-//! immediately.
+//! Graceful interruption: the first SIGINT, SIGTERM or SIGHUP (on Windows, Ctrl-C or Ctrl-Break) requests a
+//! stop, the second ends the process immediately.
 
 use std::cell::RefCell;
 use std::sync::Arc;

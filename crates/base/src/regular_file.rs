@@ -38,11 +38,12 @@ fn open_with_metadata(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
     platform::open_at_once(&mut options);
-    let file = options.open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
+    // Windows calls it a lack of permission to open a directory.
+    if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }

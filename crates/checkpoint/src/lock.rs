@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use attentive_base::error::{Error, Result};
+use same_file::Handle;
 use sysinfo::System;
 
 /// The name of the lock file in a run directory.
@@ -14,7 +15,8 @@ pub const LOCK: &str = ".lock";
 /// Reserves a directory for this process until dropped.
 ///
 /// The operating system releases the lock however the process ends, so a killed process leaves nothing to
-/// clean up. The lock file names the process, for the error message shown by others.
+/// clean up. The lock file names the process, for the error message shown by others; Windows lets nobody read
+/// a locked file.
 #[derive(Debug)]
 pub struct Lock {
     /// Open until this is dropped.
@@ -65,8 +67,9 @@ impl Lock {
             file.set_len(0).and_then(|()| file.write_all(owner.as_bytes())).map_err(failed)?;
             // The process that held the lock may have removed the file between opening and locking, and a
             // third process may have created another. In that case the locked file is not the one at `path`.
-            match fs::read(path) {
-                Ok(content) if content != owner.as_bytes() => {}
+            let ours = file.try_clone().and_then(Handle::from_file).map_err(failed)?;
+            match Handle::from_path(path) {
+                Ok(there) if there != ours => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 _ => return Ok(file),
             }

@@ -1,6 +1,5 @@
 //! Instructions of 64-bit ARM CPUs for which the standard library has no stable function, or which the
-//! compiler would replace. All
-//! registers hold words of 32 bits: sums, numbers, four bytes or two bfloat16 numbers.
+//! compiler would replace. All registers hold words of 32 bits: sums, numbers, four bytes or two bfloat16 numbers.
 
 use std::arch::aarch64::{float32x4_t, uint32x4_t};
 use std::arch::asm;

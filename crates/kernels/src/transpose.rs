@@ -57,9 +57,9 @@ unsafe fn block(from: View<'_>, at: [usize; 2], size: [usize; 2], target: &mut T
     #[cfg(target_arch = "aarch64")]
     if size == [LANES; 2] {
         let start = from.data.as_ptr().wrapping_add(row * from.row_stride + col);
-        let end = target.to.as_mut_ptr().wrapping_add(col * target.stride + row);
+        let to = target.to.as_mut_ptr().wrapping_add(col * target.stride + row);
         // SAFETY: the caller guarantees the block of both.
-        return unsafe { block_neon(start.cast(), from.row_stride, end.cast(), target.stride) };
+        return unsafe { block_neon(start.cast(), from.row_stride, to.cast(), target.stride) };
     }
     for col in col..col + cols {
         let line = &mut target.to[col * target.stride + row..][..LANES];

@@ -1,5 +1,5 @@
-//! What depends on the operating system. Of the other crates, `attentive-kernels` alone has such code, in a
-//! module of the same name: that which needs `unsafe`.
+//! What depends on the operating system. That which needs `unsafe` stands in the module of the same name in
+//! `attentive-kernels`.
 
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
@@ -38,7 +38,8 @@ pub fn has_no_reader(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || system::has_no_reader(error)
 }
 
-/// Lets [`kill_with_children`] end the processes that `command` will start, too.
+/// Lets [`kill_with_children`] end the processes that `command` will start, too, and no Ctrl-C in a terminal
+/// reach them.
 pub fn in_own_group(command: &mut Command) {
     system::in_own_group(command);
 }

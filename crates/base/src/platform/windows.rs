@@ -3,6 +3,7 @@
 
 use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io;
+use std::os::windows::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 /// Pipes are opened at once there.
@@ -25,8 +26,11 @@ pub(super) fn has_no_reader(error: &io::Error) -> bool {
     error.raw_os_error() == Some(ERROR_PIPE_NOT_CONNECTED)
 }
 
-/// The system knows the children of every process.
-pub(super) fn in_own_group(_command: &mut Command) {}
+/// Windows knows the children of every process; in a group of its own, a process is not told of Ctrl-C.
+pub(super) fn in_own_group(command: &mut Command) {
+    const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+}
 
 pub(super) fn kill_with_children(child: &mut Child) -> io::Result<()> {
     let mut kill = Command::new("taskkill");
@@ -56,7 +60,7 @@ mod signals {
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
     use std::thread;
 
-    /// Ctrl-C or Ctrl-Break.
+    /// Ctrl-C and Ctrl-Break. The end of a console or a session counts, too, but Windows waits for nobody then.
     const SIGINT: i32 = 2;
 
     pub(in super::super) const RELOAD: Option<i32> = None;
@@ -100,10 +104,10 @@ mod signals {
                 let _ = sender.send(());
             }
         };
-        let handle = || ctrlc::set_handler(tell).map_err(|error| error.to_string());
-        HANDLED.get_or_init(handle).clone().map_err(io::Error::other)?;
         let (sender, receiver) = channel();
         WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        let handle = || ctrlc::set_handler(tell).map_err(|error| error.to_string());
+        HANDLED.get_or_init(handle).clone().map_err(io::Error::other)?;
         Ok(receiver)
     }
 }

@@ -33,7 +33,11 @@ pub enum InterruptibleFile {
 impl InterruptibleFile {
     /// Opens the file at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if fs::metadata(path)?.is_file() {
+        let metadata = fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if metadata.is_file() {
             return File::open(path).map(Self::File);
         }
         let (sender, parts) = sync_channel(1);

@@ -1,10 +1,11 @@
-//! Windows refuses to truncate a file that is mapped.
+//! Systems that refuse to truncate a file that is mapped, such as Windows. There, a part that cannot be read any
+//! more, of a disk that was removed, ends the process without a message.
 
 use std::path::Path;
 
 use crate::mapped::IfLost;
 
-/// There is nothing to watch.
+/// Watches nothing.
 #[derive(Debug)]
 pub(crate) struct NeverLost;
 

@@ -137,7 +137,9 @@ pub(crate) fn product(
     let apart = 0;
     with_tile_sums(|sums| {
         part.product(&kernel, sums, 0..m - apart, out, epilogue);
-        part.product(&kernel, sums, m - apart..m, out, epilogue);
+        if apart > 0 {
+            part.product(&kernel, sums, m - apart..m, out, epilogue);
+        }
     });
 }
 

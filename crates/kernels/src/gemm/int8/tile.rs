@@ -178,7 +178,9 @@ impl Int8TileKernel {
             "{rows} rows of {shape:?}"
         );
         assert!(
-            tile.groups() * 4 <= tile.stride && tile.right.len().is_multiple_of(tile.panel.max(1)),
+            tile.groups() * 4 <= tile.stride
+                && tile.stride.is_multiple_of(super::DEPTH)
+                && tile.right.len().is_multiple_of(tile.panel.max(1)),
             "panels of a tile"
         );
         if tile.panel == 0 {

@@ -10,13 +10,13 @@
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(not(target_arch = "x86_64"))]
+mod block;
 mod kernel;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod operand;
 mod pack;
-#[cfg(not(target_arch = "x86_64"))]
-mod plain_block;
 #[cfg(target_arch = "x86_64")]
 mod x86_block;
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 #[cfg(not(target_arch = "x86_64"))]
-use super::plain_block::pack_block;
+use super::block::pack_block;
 #[cfg(target_arch = "x86_64")]
 use super::x86_block::pack_block;
 use super::{DEPTH, PairBlock, STEPS, View, WIDTH};
