@@ -1,6 +1,8 @@
 //! What depends on the operating system. That which needs `unsafe` stands in the module of the same name in
 //! `attentive-kernels`.
 
+#[cfg(not(unix))]
+mod not_unix;
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
 #[cfg_attr(not(any(unix, windows)), path = "other.rs")]

@@ -1,25 +1,11 @@
 //! Windows. Its files have neither an inode nor permissions in the sense of Unix that the standard library
 //! shows.
 
-use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::windows::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Pipes are opened at once there.
-pub(super) fn open_at_once(_options: &mut OpenOptions) {}
-
-pub(super) fn identity(_file: &Metadata) -> Option<[u64; 2]> {
-    None
-}
-
-pub(super) fn change_time(_file: &Metadata) -> Option<[i64; 2]> {
-    None
-}
-
-pub(super) fn permissions_of_new_files() -> Option<Permissions> {
-    None
-}
+pub(super) use super::not_unix::*;
 
 pub(super) fn has_no_reader(error: &io::Error) -> bool {
     const ERROR_PIPE_NOT_CONNECTED: i32 = 233;
@@ -38,14 +24,6 @@ pub(super) fn kill_with_children(child: &mut Child) -> io::Result<()> {
     // It fails if the process has ended meanwhile, or is not there.
     let _ = kill.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     child.kill()
-}
-
-pub(super) fn allow_open_files(_wanted: u64) -> Option<u64> {
-    None
-}
-
-pub(super) fn peak_ram(_process: Option<u32>) -> Option<u64> {
-    None
 }
 
 #[cfg(feature = "signals")]
