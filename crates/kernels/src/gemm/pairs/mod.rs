@@ -10,6 +10,8 @@
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_block;
 #[cfg(not(target_arch = "x86_64"))]
 mod block;
 mod kernel;
@@ -17,8 +19,6 @@ mod kernel;
 mod neon;
 mod operand;
 mod pack;
-#[cfg(target_arch = "x86_64")]
-mod x86_block;
 
 use super::isa::PairIsa;
 use super::task::{Grain, for_each_rectangle, wanted_tasks};

@@ -2,10 +2,10 @@
 
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512_block::pack_block;
 #[cfg(not(target_arch = "x86_64"))]
 use super::block::pack_block;
-#[cfg(target_arch = "x86_64")]
-use super::x86_block::pack_block;
 use super::{DEPTH, PairBlock, STEPS, View, WIDTH};
 
 /// Panels packed by one task, so that it reads whole cache lines when a row spans several panels.
