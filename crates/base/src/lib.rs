@@ -1,6 +1,7 @@
 //! What all crates of Attentive share.
 
 pub mod batch;
+pub mod beside;
 pub mod body;
 pub mod count;
 pub mod error;

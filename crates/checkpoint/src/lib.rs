@@ -40,10 +40,8 @@ pub mod weights;
 
 use std::fs;
 use std::io;
-use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 pub use average::{AverageSelection, Mean, average};
 pub use checksummed_tensors::TensorFile;
@@ -65,6 +63,7 @@ pub use unread_weights::{DenseFiles, UnreadWeights};
 pub use versioned_weights::finish_replacing;
 
 use attentive_architecture::Architecture;
+use attentive_base::beside::both;
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_config::Config;
@@ -248,12 +247,8 @@ pub fn load_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
 /// [`load_recipe`] of a directory that [`require_model`] has passed.
 fn read_recipe(dir: &Path) -> Result<(Config, Tokenizers)> {
     let home = Config::home(dir);
-    let (config, tokenizers) = thread::scope(|scope| {
-        let config = scope.spawn(|| Config::load_stored(&home.join(files::CONFIG)));
-        let tokenizers = UnnamedTokenizers::load(&home);
-        let passed_on = |problem| panic::resume_unwind(problem);
-        (config.join().unwrap_or_else(passed_on), tokenizers)
-    });
+    let config = || Config::load_stored(&home.join(files::CONFIG));
+    let (config, tokenizers) = both(config, || UnnamedTokenizers::load(&home));
     let config = config?;
     let tokenizers = tokenizers?.named(config.special_names())?;
     let tokenizers = tokenizers.for_model(&config.model)?;

@@ -125,6 +125,8 @@ impl<const FUSED: bool> Lanes for PortableLanes<FUSED> {
 
 #[cfg(target_arch = "aarch64")]
 pub(crate) use arm::NeonLanes;
+#[cfg(target_feature = "simd128")]
+pub(crate) use web::Simd128Lanes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2Lanes, Avx512Lanes};
 
@@ -225,6 +227,89 @@ mod arm {
         #[inline(always)]
         fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
             a.mul_add(b, sum)
+        }
+    }
+}
+
+#[cfg(target_feature = "simd128")]
+mod web {
+    use std::arch::wasm32::{
+        f32x4_add, f32x4_mul, f32x4_splat, i32x4_shl, u32x4_extend_high_u16x8, u32x4_extend_low_u16x8,
+        u32x4_splat, v128, v128_and, v128_load, v128_store,
+    };
+
+    use super::Lanes;
+
+    /// Lanes in four vectors of WebAssembly, which has no fused multiply-add: products are rounded twice.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Simd128Lanes([v128; 4]);
+
+    impl Simd128Lanes {
+        #[inline(always)]
+        fn each(lanes: impl FnMut(usize) -> v128) -> Self {
+            Self(std::array::from_fn(lanes))
+        }
+    }
+
+    impl Lanes for Simd128Lanes {
+        const SUMS: usize = 3;
+
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> Self {
+            Self([f32x4_splat(x); 4])
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: the caller upholds the contract.
+            Self::each(|quarter| unsafe { v128_load(from.add(4 * quarter).cast()) })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16(from: *const u16) -> Self {
+            Self::each(|quarter| {
+                // SAFETY: the caller upholds the contract.
+                let eight = unsafe { v128_load(from.add(quarter / 2 * 8).cast()) };
+                let words = match quarter % 2 {
+                    0 => u32x4_extend_low_u16x8(eight),
+                    _ => u32x4_extend_high_u16x8(eight),
+                };
+                i32x4_shl(words, 16)
+            })
+        }
+
+        #[inline(always)]
+        unsafe fn load_bf16_pairs(from: *const u16) -> [Self; 2] {
+            // SAFETY: the caller upholds the contract.
+            let words = |quarter: usize| unsafe { v128_load(from.add(8 * quarter).cast()) };
+            let upper = u32x4_splat(0xFFFF_0000);
+            [
+                Self::each(|quarter| i32x4_shl(words(quarter), 16)),
+                Self::each(|quarter| v128_and(words(quarter), upper)),
+            ]
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            for (quarter, lanes) in self.0.into_iter().enumerate() {
+                // SAFETY: the caller upholds the contract.
+                unsafe { v128_store(to.add(4 * quarter).cast(), lanes) }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn add_product(self, a: Self, b: Self) -> Self {
+            Self::each(|quarter| f32x4_add(self.0[quarter], f32x4_mul(a.0[quarter], b.0[quarter])))
+        }
+
+        #[inline(always)]
+        unsafe fn plus(self, other: Self) -> Self {
+            Self::each(|quarter| f32x4_add(self.0[quarter], other.0[quarter]))
+        }
+
+        #[inline(always)]
+        fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
+            a * b + sum
         }
     }
 }

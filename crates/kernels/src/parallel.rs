@@ -1,5 +1,6 @@
 //! Helpers that split work over threads.
 
+use attentive_base::platform::HAS_THREADS;
 use rayon::prelude::*;
 
 use crate::threads::Threads;
@@ -10,13 +11,14 @@ const LARGE: usize = 1 << 16;
 pub(crate) const CHUNK: usize = 1 << 14;
 
 /// Whether an element-wise kernel over `elements` should use several threads.
+#[inline]
 pub(crate) fn is_large(elements: usize) -> bool {
-    elements >= LARGE && Threads::current().count() > 1
+    HAS_THREADS && elements >= LARGE && Threads::current().count() > 1
 }
 
 /// Runs `task(0)` … `task(tasks - 1)`, on several threads if `parallel`.
 pub(crate) fn for_each(tasks: usize, parallel: bool, task: impl Fn(usize) + Sync + Send) {
-    if parallel && tasks > 1 {
+    if HAS_THREADS && parallel && tasks > 1 {
         (0..tasks).into_par_iter().with_max_len(1).for_each(task);
     } else {
         (0..tasks).for_each(task);

@@ -38,6 +38,7 @@ pub fn disband() {
 
 /// The number of parts into which [`run`] should split work on this thread, including its own: at most the
 /// number of the current [`Threads`].
+#[inline]
 pub fn size() -> usize {
     if DISBANDED.load(Ordering::Relaxed) { 1 } else { Threads::current().count().min(1 + MAX_MEMBERS) }
 }

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
+use attentive_base::platform::HAS_THREADS;
 use rayon::prelude::*;
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -43,8 +44,9 @@ impl Threads {
 
     /// Returns the threads among which work on this thread is divided. If the process has none yet, it starts
     /// as many as it has CPUs.
+    #[inline]
     pub fn current() -> Self {
-        if ALONE.get() { Self(1) } else { Self(rayon::current_num_threads()) }
+        if !HAS_THREADS || ALONE.get() { Self(1) } else { Self(rayon::current_num_threads()) }
     }
 
     /// Returns the number of threads, at least 1.
@@ -74,7 +76,7 @@ impl Threads {
         one: impl Fn(T) -> R + Sync + Send,
     ) -> Vec<R> {
         let items = items.into_iter();
-        if self.0 > 1 {
+        if HAS_THREADS && self.0 > 1 {
             items.collect::<Vec<T>>().into_par_iter().map(one).collect()
         } else {
             items.map(one).collect()

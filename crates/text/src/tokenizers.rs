@@ -1,9 +1,8 @@
 //! The source and target tokenizers of a model.
 
-use std::panic;
 use std::path::{Path, PathBuf};
-use std::thread;
 
+use attentive_base::beside::both;
 use attentive_base::error::{Error, Result};
 use attentive_config::NamesOfSides;
 
@@ -50,16 +49,14 @@ impl UnnamedTokenizers {
             });
         }
         let load = |name: &str| Unnamed::load(&dir.join(name));
-        let files: Vec<Result<Unnamed>> = thread::scope(|scope| {
-            let others = names[1..].iter().map(|name| scope.spawn(move || load(name)));
-            let others: Vec<_> = others.collect();
-            let first = load(names[0]);
-            let others = others
-                .into_iter()
-                .map(|other| other.join().unwrap_or_else(|problem| panic::resume_unwind(problem)));
-            std::iter::once(first).chain(others).collect()
-        });
-        Ok(Self { dir: dir.to_path_buf(), files: files.into_iter().collect::<Result<_>>()? })
+        let files = match names[..] {
+            [first, second] => {
+                let (second, first) = both(|| load(second), || load(first));
+                vec![first?, second?]
+            }
+            _ => names.iter().map(|name| load(name)).collect::<Result<_>>()?,
+        };
+        Ok(Self { dir: dir.to_path_buf(), files })
     }
 
     /// The tokenizers, in which the tokens `names` have special roles.

@@ -12,6 +12,9 @@ use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io;
 use std::process::{Child, Command};
 
+/// True where a process can start threads. Web pages cannot.
+pub const HAS_THREADS: bool = !cfg!(target_family = "wasm");
+
 /// Lets `options` open a pipe at once, without waiting for its writer.
 pub fn open_at_once(options: &mut OpenOptions) {
     system::open_at_once(options);

@@ -81,6 +81,7 @@ pub(crate) enum Unpacked<R> {
     /// Gzipped bytes.
     Gzip(Box<MultiGzDecoder<BufReader<R>>>),
     /// Bytes compressed with zstd.
+    #[cfg(feature = "zstd")]
     Zstd(Box<zstd::Decoder<'static, BufReader<R>>>),
     /// The first read failed.
     Lost,
@@ -92,6 +93,7 @@ impl<R> fmt::Debug for Unpacked<R> {
             Self::Unread(_) => "Unread",
             Self::Plain(_) => "Plain",
             Self::Gzip(_) => "Gzip",
+            #[cfg(feature = "zstd")]
             Self::Zstd(_) => "Zstd",
             Self::Lost => "Lost",
         })
@@ -103,11 +105,22 @@ impl<R: Read> Unpacked<R> {
         Self::Unread(BufReader::with_capacity(BUFFER_BYTES, inner))
     }
 
+    #[cfg(feature = "zstd")]
+    fn zstd(reader: BufReader<R>) -> io::Result<Self> {
+        zstd::Decoder::with_buffer(reader).map(|decoder| Self::Zstd(Box::new(decoder)))
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    fn zstd(_: BufReader<R>) -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this program was built without zstd"))
+    }
+
     /// The underlying reader, unless the first read failed.
     pub(crate) fn into_inner(self) -> Option<R> {
         match self {
             Self::Unread(reader) | Self::Plain(reader) => Some(reader.into_inner()),
             Self::Gzip(decoder) => Some(decoder.into_inner().into_inner()),
+            #[cfg(feature = "zstd")]
             Self::Zstd(decoder) => Some(decoder.finish().into_inner()),
             Self::Lost => None,
         }
@@ -123,7 +136,7 @@ impl<R: Read> Read for Unpacked<R> {
             *self = if start.starts_with(&GZIP_MAGIC) {
                 Self::Gzip(Box::new(MultiGzDecoder::new(reader)))
             } else if start.starts_with(&ZSTD_MAGIC) {
-                Self::Zstd(Box::new(zstd::Decoder::with_buffer(reader)?))
+                Self::zstd(reader)?
             } else if let Some(foreign) = ConvertibleFormat::of(start) {
                 return Err(foreign.into());
             } else {
@@ -133,6 +146,7 @@ impl<R: Read> Read for Unpacked<R> {
         match self {
             Self::Plain(reader) | Self::Unread(reader) => reader.read(buffer),
             Self::Gzip(decoder) => decoder.read(buffer),
+            #[cfg(feature = "zstd")]
             Self::Zstd(decoder) => decoder.read(buffer),
             Self::Lost => Ok(0),
         }

@@ -26,7 +26,7 @@ pub(super) const UNFINISHED: &str = ".unfinished-";
 const LOCK: &str = ".lock";
 
 /// Examples are numbered by 32 bits.
-pub(super) const MAX_SHARDS: usize = (1 << 32) / SHARD;
+pub(super) const MAX_SHARDS: usize = ((1_u64 << 32) / SHARD as u64) as usize;
 
 /// A corpus that is being written.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl StoreWriter {
         self.ends.resize(n_parts.max(self.ends.len()), self.len());
         if self.shards.len() == MAX_SHARDS {
             return Err(Error::Data {
-                problem: format!("the corpus has more than {} examples", MAX_SHARDS * SHARD),
+                problem: format!("the corpus has more than {} examples", 1_u64 << 32),
                 hint: Some("train on a part of it".into()),
             });
         }

@@ -6,12 +6,16 @@ use super::cache_element::{self, CacheElement};
 use super::{Accumulation, BLOCK, Heads};
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::NeonLanes;
+#[cfg(target_feature = "simd128")]
+use crate::lanes::Simd128Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
 use crate::lanes::{Lanes, PortableLanes};
 use crate::simd::BASELINE_IS_FUSED;
 #[cfg(target_arch = "aarch64")]
 use crate::simd::has_neon;
+#[cfg(target_feature = "simd128")]
+use crate::simd::has_simd128;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512};
 
@@ -74,6 +78,10 @@ macro_rules! with_lanes {
         #[cfg(target_arch = "aarch64")]
         if has_neon() {
             return $group.$body::<NeonLanes>($weights, $stride, $out);
+        }
+        #[cfg(target_feature = "simd128")]
+        if has_simd128() {
+            return $group.$body::<Simd128Lanes>($weights, $stride, $out);
         }
         if BASELINE_IS_FUSED || $accumulation == Accumulation::Fused {
             $group.$body::<PortableLanes<true>>($weights, $stride, $out)

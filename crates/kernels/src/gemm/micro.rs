@@ -11,6 +11,8 @@ use super::isa::{Isa, NR};
 use crate::lanes::Avx2Lanes;
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::NeonLanes;
+#[cfg(target_feature = "simd128")]
+use crate::lanes::Simd128Lanes;
 use crate::lanes::{Lanes, PortableLanes};
 use crate::packed::PANEL;
 use crate::prefetch::Prefetcher;
@@ -197,6 +199,8 @@ impl Tile {
                 }
                 #[cfg(target_arch = "aarch64")]
                 Isa::Neon(_) => with_rows_prefetching!(self.neon, rows in 1 2 3 4 5 6),
+                #[cfg(target_feature = "simd128")]
+                Isa::Simd128(_) => with_rows!(self.simd128, rows in 1 2 3),
             }
         }
     }
@@ -216,6 +220,8 @@ impl Tile {
                 Isa::Avx512(_) => with_rows!(self.avx512_wide, rows in 1 2 3),
                 #[cfg(target_arch = "aarch64")]
                 Isa::Neon(_) => with_rows!(self.neon_wide, rows in 1),
+                #[cfg(target_feature = "simd128")]
+                Isa::Simd128(_) => unreachable!("an instruction set without wide tiles, {rows} rows"),
                 Isa::Portable => unreachable!("an instruction set without wide tiles, {rows} rows"),
             }
         }
@@ -330,6 +336,14 @@ impl Tile {
     unsafe fn neon<const ROWS: usize, const PREFETCH: bool>(&self) {
         // SAFETY: the caller upholds the contract.
         unsafe { self.square::<NeonLanes, ROWS, PREFETCH>() }
+    }
+
+    /// # Safety
+    /// See [`Self::run`], with `ROWS` rows.
+    #[cfg(target_feature = "simd128")]
+    unsafe fn simd128<const ROWS: usize>(&self) {
+        // SAFETY: the caller upholds the contract.
+        unsafe { self.square::<Simd128Lanes, ROWS, false>() }
     }
 
     /// # Safety

@@ -26,6 +26,8 @@ pub(super) const fn max_rows(isa: Isa) -> usize {
         Isa::Avx512(_) => 6,
         #[cfg(target_arch = "aarch64")]
         Isa::Neon(_) => 2,
+        #[cfg(target_feature = "simd128")]
+        Isa::Simd128(_) => 0,
     }
 }
 
@@ -39,6 +41,8 @@ const fn wide(isa: Isa) -> usize {
         Isa::Avx512(_) => 4,
         #[cfg(target_arch = "aarch64")]
         Isa::Neon(_) => 2,
+        #[cfg(target_feature = "simd128")]
+        Isa::Simd128(_) => 1,
     }
 }
 
@@ -125,6 +129,8 @@ impl Tile {
                 Isa::Avx512(_) => with_size!(self.avx512, rows in 1 2 3 4 5 6, 4),
                 #[cfg(target_arch = "aarch64")]
                 Isa::Neon(_) => with_size!(self.neon, rows in 1 2, 2),
+                #[cfg(target_feature = "simd128")]
+                Isa::Simd128(_) => unreachable!("{rows} rows with an instruction set that widens none"),
                 Isa::Portable => unreachable!("{rows} rows with an instruction set that widens none"),
             }
         }

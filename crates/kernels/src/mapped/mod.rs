@@ -12,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use attentive_base::platform;
-use memmap2::{Mmap, MmapOptions};
 
-use crate::platform::MappingGuard;
+use crate::platform::{Mapping, MappingGuard};
 
 /// What happens if a part of the file cannot be read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +31,7 @@ pub enum IfLost {
 pub struct Mapped {
     /// Dropped before the map, so that its address is known as long as it is mapped.
     guard: MappingGuard,
-    map: Mmap,
+    map: Mapping,
     path: PathBuf,
     /// The file when it was last known to be unchanged.
     state: Mutex<Option<FileState>>,
@@ -56,7 +55,7 @@ impl Mapped {
         // SAFETY: bytes of any value are valid, and lost pages are handled by `MappingGuard`. A model
         // directory only ever replaces its files, and users must not change them, which the documentation
         // says.
-        let map = unsafe { Mmap::map(file) }?;
+        let map = unsafe { Mapping::of(file, None) }?;
         Self::guarded(map, file, path, if_lost)
     }
 
@@ -65,14 +64,13 @@ impl Mapped {
     /// # Errors
     /// See [`Mapped::open`].
     pub fn part(file: &File, path: &Path, range: Range<u64>, if_lost: IfLost) -> io::Result<Self> {
-        let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
         // SAFETY: bytes of any value are valid, lost pages are handled by `MappingGuard`, and files are
         // replaced but not changed; see [`Self::open`].
-        let map = unsafe { MmapOptions::new().offset(range.start).len(len).map(file) }?;
+        let map = unsafe { Mapping::of(file, Some(range)) }?;
         Self::guarded(map, file, path, if_lost)
     }
 
-    fn guarded(map: Mmap, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
+    fn guarded(map: Mapping, file: &File, path: &Path, if_lost: IfLost) -> io::Result<Self> {
         // Of parts of a file, the pages begin before the first byte.
         Ok(Self {
             guard: MappingGuard::over(&map, path, if_lost),

@@ -4,6 +4,7 @@ mod closed;
 mod large_pages;
 #[cfg(unix)]
 mod lost;
+mod mapping;
 #[cfg(target_arch = "x86_64")]
 mod matrix_unit;
 #[cfg(not(unix))]
@@ -13,6 +14,7 @@ pub use closed::stdout_was_closed;
 pub(crate) use large_pages::prefer_large_pages;
 #[cfg(unix)]
 pub(crate) use lost::MappingGuard;
+pub(crate) use mapping::Mapping;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use matrix_unit::permits_matrix_unit;
 #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-// Requests to the server that the page came from.
+// Requests to the models.
 
 const KEY = "attentive-key"; // In the session's storage.
 
@@ -18,12 +18,7 @@ async function send(path, body, signal) {
     headers.Authorization = `Bearer ${key}`;
   }
   const options = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
-  let response;
-  try {
-    response = await fetch(path, { ...options, signal, credentials: "omit" });
-  } catch (error) {
-    throw error.name === "AbortError" ? error : new Error("The server cannot be reached. Is it still running?");
-  }
+  const response = await transport(path, { ...options, signal });
   if (!response.ok) {
     throw await refused(response);
   }

@@ -10,6 +10,7 @@ use super::shared;
 
 const STYLE: &str = concat!(shared::style!(), include_str!("page.css"));
 
+/// The script without its transport, which sends requests to models.
 const SCRIPT: &str = concat!(
     shared::script!(),
     include_str!("api.js"),
@@ -34,27 +35,70 @@ const SCRIPT: &str = concat!(
     include_str!("start.js"),
 );
 
+/// What differs between the console of a server and that with models of its own.
+pub(crate) struct Surroundings {
+    /// The script with the function `transport`, which sends a request to the models.
+    pub(crate) transport: &'static str,
+    /// What else the policy allows as scripts.
+    pub(crate) sources: &'static str,
+    /// Further directives of the policy, each with a semicolon and a blank.
+    pub(crate) workers: &'static str,
+    /// HTML at the top of the page.
+    pub(crate) note: &'static str,
+    /// True if there is a server, which programs may use, too.
+    pub(crate) has_server: bool,
+}
+
+const SERVER: Surroundings = Surroundings {
+    transport: include_str!("transport.js"),
+    sources: "",
+    workers: "",
+    note: "",
+    has_server: true,
+};
+
+impl Surroundings {
+    fn script(&self) -> String {
+        format!("{}{SCRIPT}", self.transport)
+    }
+
+    /// The policy of the page: its own script and style, and requests to where it came from.
+    fn policy(&self) -> String {
+        let Self { sources, workers, .. } = self;
+        format!(
+            "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; img-src data:; \
+             {workers}script-src {sources}{space}'{}'; style-src '{}'",
+            hash(&self.script()),
+            hash(STYLE),
+            space = if sources.is_empty() { "" } else { " " },
+        )
+    }
+}
+
+/// The console in these surroundings.
+pub(crate) fn page(surroundings: &Surroundings) -> String {
+    format!(
+        include_str!("page.html"),
+        policy = surroundings.policy(),
+        style = STYLE,
+        note = surroundings.note,
+        programs = if surroundings.has_server { "" } else { " hidden" },
+        script = surroundings.script(),
+    )
+}
+
 /// Returns an HTML page for trying the models of the server that it comes from: it translates, continues,
 /// fills and labels what is typed, and shows probabilities, alternatives and attention. It sends requests
 /// only to that server, below `api/`.
 pub fn console() -> &'static str {
-    static PAGE: LazyLock<String> = LazyLock::new(|| {
-        format!(include_str!("page.html"), policy = console_policy(), style = STYLE, script = SCRIPT,)
-    });
+    static PAGE: LazyLock<String> = LazyLock::new(|| page(&SERVER));
     &PAGE
 }
 
 /// Returns the `Content-Security-Policy` of [`console`], which the page contains as well: it allows the
 /// page's own script and style, and requests to its own server.
 pub fn console_policy() -> &'static str {
-    static POLICY: LazyLock<String> = LazyLock::new(|| {
-        format!(
-            "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; img-src data:; \
-             script-src '{}'; style-src '{}'",
-            hash(SCRIPT),
-            hash(STYLE),
-        )
-    });
+    static POLICY: LazyLock<String> = LazyLock::new(|| SERVER.policy());
     &POLICY
 }
 

@@ -19,6 +19,7 @@ pub use load::Load;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use attentive_architecture::TokenContract;
 use attentive_base::error::{Error, Result};
 use attentive_config::{Task, Units};
 use attentive_decode::SearchOptions;
@@ -109,18 +110,9 @@ impl Service {
     /// # Errors
     /// [`Error::Usage`] for limits of 0; [`Error::Io`] if the system has no more threads.
     pub fn start(pipeline: Arc<Pipeline>, limits: ServiceLimits) -> Result<Self> {
-        let ServiceLimits { workers, batch, queue, per_client } = limits;
-        let workers = if pipeline.is_on_device() { workers.min(1) } else { workers };
+        let workers = if pipeline.is_on_device() { limits.workers.min(1) } else { limits.workers };
         let limits = ServiceLimits { workers, ..limits };
-        if [workers, batch, queue, per_client].contains(&0) {
-            return Err(Error::usage(
-                "a service needs at least one worker, one hypothesis at a time and room for one job",
-                "raise the limit that is 0",
-            ));
-        }
-        let contract = pipeline.contract()?;
-        let shared = Arc::new(Shared { queue: Queue::new(limits), counters: Counters::default() });
-        let mut service = Self { pipeline, shared, threads: Vec::new() };
+        let (mut service, contract) = Self::without_workers(pipeline, limits)?;
         for number in 0..workers {
             let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
             let contract = contract.clone();
@@ -130,6 +122,35 @@ impl Service {
             service.threads.push(thread);
         }
         Ok(service)
+    }
+
+    /// Creates a service without threads. The returned worker, its only one, does a step of all jobs whenever
+    /// it is polled, and ends once the service is dropped and its jobs are done.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for limits of 0.
+    pub fn driven(
+        pipeline: Arc<Pipeline>,
+        limits: ServiceLimits,
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>)> {
+        let limits = ServiceLimits { workers: 1, ..limits };
+        let (service, contract) = Self::without_workers(pipeline, limits)?;
+        let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
+        let work = async move { Worker::new(0, &pipeline, &contract, &shared, limits).drive().await };
+        Ok((service, work))
+    }
+
+    fn without_workers(pipeline: Arc<Pipeline>, limits: ServiceLimits) -> Result<(Self, TokenContract)> {
+        let ServiceLimits { workers, batch, queue, per_client } = limits;
+        if [workers, batch, queue, per_client].contains(&0) {
+            return Err(Error::usage(
+                "a service needs at least one worker, one hypothesis at a time and room for one job",
+                "raise the limit that is 0",
+            ));
+        }
+        let contract = pipeline.contract()?;
+        let shared = Arc::new(Shared { queue: Queue::new(limits), counters: Counters::default() });
+        Ok((Self { pipeline, shared, threads: Vec::new() }, contract))
     }
 
     /// Returns the model.

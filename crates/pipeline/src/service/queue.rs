@@ -3,8 +3,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use super::fair_queue::{FairQueue, Queued};
 use super::job::{Job, Work};
@@ -24,6 +26,8 @@ struct State {
     closed: bool,
     /// The number of rows of each worker; `None` while it does other work.
     rows: Vec<Option<usize>>,
+    /// Wakes the task that waits for jobs.
+    waker: Option<Waker>,
 }
 
 impl Queued for Job {
@@ -60,7 +64,7 @@ impl Queue {
             state.make_room(client, jobs.len(), &self.limits)?;
         }
         state.jobs.add(client, admission, jobs);
-        self.changed.notify_all();
+        self.tell(state);
         Ok(())
     }
 
@@ -97,6 +101,19 @@ impl Queue {
         ControlFlow::Continue(Some((client, job)))
     }
 
+    /// Waits until there is a job or the queue is closed, without blocking the thread. Only one task may wait.
+    pub(super) async fn filled(&self) {
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if state.closed || state.jobs.waiting() > 0 {
+                return Poll::Ready(());
+            }
+            state.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     /// Records that a job of `client` with `rows` rows is finished.
     pub(super) fn release(&self, client: Client, rows: usize) {
         self.lock().jobs.release(client, rows);
@@ -109,8 +126,19 @@ impl Queue {
 
     /// Refuses further jobs.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        self.tell(state);
+    }
+
+    /// Wakes those who wait for a change.
+    fn tell(&self, mut state: MutexGuard<'_, State>) {
+        let waker = state.waker.take();
+        drop(state);
         self.changed.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,7 +1,10 @@
 //! A thread that decodes.
 
+use std::future::poll_fn;
+use std::mem;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
 
 use attentive_architecture::TokenContract;
 use attentive_base::error::Error;
@@ -92,7 +95,7 @@ impl<'p> Worker<'p> {
         }
     }
 
-    fn new(
+    pub(super) fn new(
         number: usize,
         pipeline: &'p Pipeline,
         contract: &'p TokenContract,
@@ -112,6 +115,23 @@ impl<'p> Worker<'p> {
                 Ok(ControlFlow::Break(())) => break,
                 Err(failure) => self.fail(&failure),
             }
+        }
+    }
+
+    /// Works without blocking its thread: other tasks have their turns between two of its own. Ends when the
+    /// queue is closed and empty. Requests whose work panics get no answer.
+    pub(super) async fn drive(mut self) {
+        loop {
+            if self.rows() == 0 {
+                self.shared.queue.filled().await;
+            }
+            match catch_unwind(AssertUnwindSafe(|| Failure::caught(|| self.turn()))) {
+                Ok(Ok(ControlFlow::Continue(()))) => (),
+                Ok(Ok(ControlFlow::Break(()))) => break,
+                Ok(Err(failure)) => self.fail(&failure),
+                Err(_) => (self.lanes, self.texts) = (Vec::new(), None),
+            }
+            give_way().await;
         }
     }
 
@@ -310,6 +330,19 @@ impl<'p> Worker<'p> {
             self.texts = None;
         }
     }
+}
+
+/// Lets other tasks have their turns.
+async fn give_way() {
+    let mut has_given = false;
+    poll_fn(|context| {
+        if mem::replace(&mut has_given, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl ActiveSentence<'_> {

@@ -177,12 +177,17 @@ fn attached(file: &FinishedDocument) -> Response {
 
 /// All paths, with their description.
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
-    OpenApiRouter::new()
-        .merge(own::routes())
-        .merge(libretranslate::routes())
-        .merge(deepl::routes())
-        .merge(openai::routes())
-        .merge(operation::routes())
+    let routes = OpenApiRouter::new().merge(own::routes());
+    // A page that has its own models needs no other API.
+    if cfg!(feature = "network") {
+        routes
+            .merge(libretranslate::routes())
+            .merge(deepl::routes())
+            .merge(openai::routes())
+            .merge(operation::routes())
+    } else {
+        routes
+    }
 }
 
 /// The APIs in the description, as their paths name them.

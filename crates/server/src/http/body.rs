@@ -313,6 +313,7 @@ mod tests {
     use crate::api::Api;
     use crate::config::{ServeConfig, ServedModel};
     use crate::state::shares::Shares;
+    use crate::work::threading::Threading;
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -369,7 +370,7 @@ mod tests {
     #[test]
     fn bodies_of_one_client_do_not_delay_those_of_others() {
         let config = ServeConfig::new(vec![ServedModel::new("none", "none")]);
-        let app = App::new(config, ([127, 0, 0, 1], 0).into()).unwrap();
+        let app = App::new(config, ([127, 0, 0, 1], 0).into(), Threading::Own).unwrap();
         let runtime = Builder::new_current_thread().enable_time().build();
         runtime.unwrap().block_on(async {
             // A client whose body is being parsed and that has sent further ones.

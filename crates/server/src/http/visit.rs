@@ -241,6 +241,7 @@ mod tests {
     use crate::config::{ServeConfig, ServedModel};
     use crate::state::app::App;
     use crate::state::shares::Shares;
+    use crate::work::threading::Threading;
 
     /// A response to a request that has taken `shares`.
     fn response(body: &'static str, shares: [Arc<ClientShare>; 2]) -> Tracked {
@@ -254,7 +255,7 @@ mod tests {
             carried,
         };
         let record = Record {
-            app: App::new(config, ([127, 0, 0, 1], 0).into()).unwrap(),
+            app: App::new(config, ([127, 0, 0, 1], 0).into(), Threading::Own).unwrap(),
             route: String::new(),
             method: Method::GET,
             visit,

@@ -17,10 +17,11 @@ use crate::metrics::Metrics;
 use crate::problem::{Problem, ProblemKind};
 use crate::state::documents::Documents;
 use crate::state::glossaries::Glossaries;
-use crate::state::models::Models;
+use crate::state::models::{Models, Replaced};
 use crate::state::phase::Phase;
 use crate::state::shares::Shares;
 use crate::work::thread_pool::FairThreadPool;
+use crate::work::threading::Threading;
 
 /// The shared state.
 pub(crate) type SharedApp = Arc<App>;
@@ -35,6 +36,7 @@ const PARSED: usize = 2;
 /// A server without its network.
 pub(crate) struct App {
     pub(crate) config: ServeConfig,
+    threading: Threading,
     pub(crate) models: Models,
     /// The keys of the clients; without keys, every client is accepted.
     keys: RwLock<Option<ApiKeys>>,
@@ -63,7 +65,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of the configuration and of the file of keys.
-    pub(crate) fn new(config: ServeConfig, address: SocketAddr) -> Result<SharedApp> {
+    pub(crate) fn new(config: ServeConfig, address: SocketAddr, threading: Threading) -> Result<SharedApp> {
         config.check()?;
         let [bodies, each] = config.limits.all_bodies();
         let [characters, of_client] = config.limits.all_characters();
@@ -73,9 +75,9 @@ impl App {
             keys: RwLock::new(keys),
             metrics: Metrics::default(),
             phase: Phase::new(),
-            pool: FairThreadPool::new(FairThreadPool::default_permits()),
-            parsing: FairThreadPool::new(PARSED),
-            explanations: FairThreadPool::new(EXPLANATIONS),
+            pool: FairThreadPool::new(FairThreadPool::default_permits(), &threading),
+            parsing: FairThreadPool::new(PARSED, &threading),
+            explanations: FairThreadPool::new(EXPLANATIONS, &threading),
             characters: AtomicU64::new(0),
             hosts: Hosts::new(&config.allowed_hosts, &config.listen, address),
             glossaries: Glossaries::new(),
@@ -83,6 +85,7 @@ impl App {
             bodies: Shares::new(bodies, each),
             carried: Shares::new(characters, of_client),
             config,
+            threading,
         }))
     }
 
@@ -100,8 +103,15 @@ impl App {
             self.glossaries.keep_those_of(clients);
         }
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
-        self.models.load(&self.config)?.retire();
-        Ok(())
+        self.load_models()
+    }
+
+    /// Loads the models, which take the places of the previous ones once these are unused.
+    ///
+    /// # Errors
+    /// The errors of [`Models::load`].
+    pub(crate) fn load_models(&self) -> Result<()> {
+        self.models.load(&self.config, &self.threading).map(Replaced::retire)
     }
 
     /// Returns true if requests need a key.

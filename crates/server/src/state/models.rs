@@ -21,6 +21,7 @@ use crate::language::{Language, TranslationDirection};
 use crate::limits::Limits;
 use crate::problem::{Problem, ProblemKind};
 use crate::state::stamp::Stamp;
+use crate::work::threading::Threading;
 
 pub(crate) struct ModelInstance {
     config: ServedModel,
@@ -223,7 +224,7 @@ impl Models {
     ///
     /// # Errors
     /// The error of the first model that cannot be loaded; then nothing has changed.
-    pub(crate) fn load(&self, config: &ServeConfig) -> Result<Replaced> {
+    pub(crate) fn load(&self, config: &ServeConfig, threading: &Threading) -> Result<Replaced> {
         let before = self.all();
         let mut models: Vec<Arc<ModelInstance>> = Vec::with_capacity(config.models.len());
         for served in &config.models {
@@ -236,8 +237,8 @@ impl Models {
             let same = models.iter().find(|known| known.source.is_same(&source) && known.can_share());
             let service = match (known, same) {
                 (Some(known), _) => Arc::clone(&known.service),
-                (None, Some(same)) => Arc::new(start_beside(served, same.pipeline(), config)?),
-                (None, None) => Arc::new(start(served, source.precision, config)?),
+                (None, Some(same)) => Arc::new(start_beside(served, same.pipeline(), config, threading)?),
+                (None, None) => Arc::new(start(served, source.precision, config, threading)?),
             };
             let old = before.iter().find(|old| old.name() == served.name);
             let stays = old.filter(|old| Arc::ptr_eq(&old.service, &service));
@@ -288,14 +289,24 @@ fn name_model(served: &ServedModel, error: Error) -> Error {
 }
 
 /// Starts a service that translates between other languages than `pipeline`, with the same weights.
-fn start_beside(served: &ServedModel, pipeline: &Pipeline, config: &ServeConfig) -> Result<Service> {
+fn start_beside(
+    served: &ServedModel,
+    pipeline: &Pipeline,
+    config: &ServeConfig,
+    threading: &Threading,
+) -> Result<Service> {
     let languages = languages_of(served, pipeline)?;
     let pipeline = pipeline.in_languages(&languages).map_err(|error| name_model(served, error))?;
     tracing::info!(model = served.name, dir = %served.dir.display(), "shares the weights of another direction");
-    serve(pipeline, config)
+    serve(pipeline, config, threading)
 }
 
-fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfig) -> Result<Service> {
+fn start(
+    served: &ServedModel,
+    precision: Option<Precision>,
+    config: &ServeConfig,
+    threading: &Threading,
+) -> Result<Service> {
     let device = device::open(config.device, precision)?;
     let (pipeline, provenance) = Pipeline::load_with_provenance(&served.dir, precision)?;
     let pipeline = with_served_languages(served, pipeline)?;
@@ -322,19 +333,25 @@ fn start(served: &ServedModel, precision: Option<Precision>, config: &ServeConfi
             "`provenance.json` has no checksum of the weights, so damage to them would go unnoticed"
         );
     }
-    serve(pipeline, config)
+    serve(pipeline, config, threading)
 }
 
-fn serve(pipeline: Pipeline, config: &ServeConfig) -> Result<Service> {
-    Service::start(
-        Arc::new(pipeline),
-        service::ServiceLimits {
-            workers: config.threads,
-            batch: config.limits.batch,
-            queue: config.limits.queue,
-            per_client: config.limits.share_of_queue(),
-        },
-    )
+fn serve(pipeline: Pipeline, config: &ServeConfig, threading: &Threading) -> Result<Service> {
+    let limits = service::ServiceLimits {
+        workers: config.threads,
+        batch: config.limits.batch,
+        queue: config.limits.queue,
+        per_client: config.limits.share_of_queue(),
+    };
+    let pipeline = Arc::new(pipeline);
+    match threading {
+        Threading::Own => Service::start(pipeline, limits),
+        Threading::Driver(workers) => {
+            let (service, worker) = Service::driven(pipeline, limits)?;
+            workers.add(worker);
+            Ok(service)
+        }
+    }
 }
 
 /// Replaced models, which finish their accepted requests.

@@ -5,3 +5,4 @@ pub(crate) mod divided_request;
 pub(crate) mod mailbox;
 pub(crate) mod texts;
 pub(crate) mod thread_pool;
+pub(crate) mod threading;

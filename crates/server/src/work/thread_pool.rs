@@ -9,12 +9,15 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use crate::problem::{Problem, ProblemKind};
+use crate::work::threading::Threading;
 
 /// A limited number of threads for reading and answering requests, besides those that serve connections.
 /// Clients take turns, and no client takes all threads.
 #[derive(Debug)]
 pub(crate) struct FairThreadPool {
     shared: Arc<Shared>,
+    /// True if the caller does the work.
+    is_caller: bool,
 }
 
 #[derive(Debug)]
@@ -95,8 +98,9 @@ impl FairThreadPool {
     }
 
     /// A pool with this number of permits, one of which is reserved for clients that have none.
-    pub(crate) fn new(permits: usize) -> Self {
-        Self { shared: Shared::new(permits) }
+    pub(crate) fn new(permits: usize, threading: &Threading) -> Self {
+        let is_caller = matches!(threading, Threading::Driver(_));
+        Self { shared: Shared::new(permits), is_caller }
     }
 
     /// Waits for the turn of `client` and returns its permit.
@@ -124,6 +128,9 @@ impl FairThreadPool {
             let _permit = permit;
             work(&stop)
         };
+        if self.is_caller {
+            return run();
+        }
         spawn_blocking(run).await.unwrap_or_else(|_| Err(unread()))
     }
 }
@@ -243,7 +250,7 @@ mod tests {
     fn a_permit_is_kept_until_it_is_dropped() {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.unwrap();
-        let pool = FairThreadPool::new(2);
+        let pool = FairThreadPool::new(2, &Threading::Own);
         let enter = |client| {
             let soon = Duration::from_millis(20);
             runtime.block_on(async { timeout(soon, pool.enter(Client(client))).await.ok() })
@@ -262,7 +269,7 @@ mod tests {
     fn work_ends_when_its_client_leaves() {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.unwrap();
-        let pool = FairThreadPool::new(FairThreadPool::default_permits());
+        let pool = FairThreadPool::new(FairThreadPool::default_permits(), &Threading::Own);
         let (sender, receiver) = mpsc::channel();
         let work = move |stop: &StopFlag| {
             while !stop.is_set() {

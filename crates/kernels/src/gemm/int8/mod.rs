@@ -14,12 +14,15 @@ mod dequantize;
 mod neon;
 mod portable;
 mod quantize;
+#[cfg(target_feature = "simd128")]
+mod simd128;
 mod tile;
 
 use std::ops::Range;
 
 pub(crate) use quantize::quantize;
 
+use attentive_base::platform::HAS_THREADS;
 use rayon::prelude::*;
 
 use super::Epilogue;
@@ -98,7 +101,7 @@ pub(crate) fn prepare<'a>(
             neon::interleave(bytes, stride);
         }
     };
-    if parallel {
+    if HAS_THREADS && parallel {
         let pairs = bytes.par_chunks_exact_mut(2 * stride).zip(scales.par_chunks_mut(2));
         pairs.enumerate().with_min_len(4).for_each(quantize_pair);
     } else {

@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "aarch64")]
 use super::neon;
+#[cfg(target_feature = "simd128")]
+use super::simd128;
 use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
 use super::{amx, avx2};
@@ -79,6 +81,8 @@ impl TileShape {
             // Whole pairs of rows.
             #[cfg(target_arch = "aarch64")]
             (IntegerIsa::I8mm(_), _) => (even(8).next_multiple_of(2), 1),
+            #[cfg(target_feature = "simd128")]
+            (IntegerIsa::Simd128(_), _) => (even(4), 1),
         };
         Self { rows, panels }
     }
@@ -148,6 +152,8 @@ pub(super) enum Int8TileKernel {
     Dotprod,
     #[cfg(target_arch = "aarch64")]
     I8mm,
+    #[cfg(target_feature = "simd128")]
+    Simd128,
 }
 
 impl Int8TileKernel {
@@ -168,6 +174,8 @@ impl Int8TileKernel {
             IntegerIsa::Dotprod(_) => Self::Dotprod,
             #[cfg(target_arch = "aarch64")]
             IntegerIsa::I8mm(_) => Self::I8mm,
+            #[cfg(target_feature = "simd128")]
+            IntegerIsa::Simd128(_) => Self::Simd128,
         }
     }
 
@@ -215,6 +223,8 @@ impl Int8TileKernel {
             #[cfg(target_arch = "aarch64")]
             // SAFETY: this kernel is made from a proof that the CPU has `smmla`.
             Self::I8mm => unsafe { neon::product_i8mm(rows, tile, sums) },
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128 => simd128::product(rows, tile, sums),
         }
     }
 }

@@ -4,12 +4,12 @@
 mod x86;
 
 use super::Float;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 use crate::instruction_set::{InstructionSet, is_allowed};
 
 /// Defines token types whose values prove that this CPU supports an instruction set: only this file can
 /// construct them.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
 macro_rules! proofs {
     ($($(#[$attribute:meta])* $name:ident)*) => {
         $(
@@ -52,7 +52,14 @@ proofs! {
     NeonBf16
 }
 
-/// Instruction sets with an `f32` microkernel. All except the portable one of x86-64 give identical bits.
+#[cfg(target_feature = "simd128")]
+proofs! {
+    /// Proof of vectors of 128 bits, for which the whole module is compiled: of the permission to use them.
+    Simd128
+}
+
+/// Instruction sets with an `f32` microkernel. All except those without fused multiply-add, the portable one
+/// of x86-64 and that of WebAssembly, give identical bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Isa {
     /// The baseline of the target.
@@ -65,6 +72,8 @@ pub(crate) enum Isa {
     Avx512(Avx512),
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
+    #[cfg(target_feature = "simd128")]
+    Simd128(Simd128),
 }
 
 impl Isa {
@@ -79,7 +88,9 @@ impl Isa {
         };
         #[cfg(target_arch = "aarch64")]
         let others = [crate::simd::has_neon().then_some(Self::Neon(Neon(())))];
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        #[cfg(target_feature = "simd128")]
+        let others = [is_allowed(InstructionSet::Simd128).then_some(Self::Simd128(Simd128(())))];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")))]
         let others = [None];
         std::iter::once(Self::Portable).chain(others.into_iter().flatten())
     }
@@ -100,6 +111,8 @@ impl Isa {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => MR_512,
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128(_) => MR_128,
             _ => MR,
         }
     }
@@ -114,6 +127,8 @@ impl Isa {
             Self::Avx512(_) => 3,
             #[cfg(target_arch = "aarch64")]
             Self::Neon(_) => 1,
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128(_) => 0,
         }
     }
 
@@ -131,6 +146,9 @@ impl Isa {
 pub(super) const MR: usize = 6;
 /// Columns of a register tile, except for AVX-512.
 pub(super) const NR: usize = 16;
+/// Rows of a register tile for WebAssembly, whose vectors become registers of SSE on most machines: there are 16.
+#[cfg(target_feature = "simd128")]
+pub(super) const MR_128: usize = 3;
 /// Rows of a register tile for AVX-512.
 #[cfg(target_arch = "x86_64")]
 pub(super) const MR_512: usize = 12;
@@ -214,6 +232,9 @@ pub(crate) enum IntegerIsa {
     /// `smmla`
     #[cfg(target_arch = "aarch64")]
     I8mm(I8mm),
+    /// `i32x4.dot_i16x8_s`
+    #[cfg(target_feature = "simd128")]
+    Simd128(Simd128),
 }
 
 impl IntegerIsa {
@@ -235,6 +256,8 @@ impl IntegerIsa {
             Self::Dotprod(_) => "Neon DotProd",
             #[cfg(target_arch = "aarch64")]
             Self::I8mm(_) => "Neon I8MM",
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128(_) => "SIMD128",
         }
     }
 
@@ -265,7 +288,9 @@ impl IntegerIsa {
                 i8mm.then_some(Self::I8mm(I8mm(()))),
             ]
         };
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        #[cfg(target_feature = "simd128")]
+        let others = [is_allowed(InstructionSet::Simd128).then_some(Self::Simd128(Simd128(())))];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")))]
         let others = [None];
         std::iter::once(Self::Portable).chain(others.into_iter().flatten())
     }
@@ -331,6 +356,8 @@ impl FloatKernel {
             Self::Pairs(PairIsa::Amx(_)) => "AMX",
             #[cfg(target_arch = "aarch64")]
             Self::F32(Isa::Neon(_)) | Self::Rounded(Isa::Neon(_)) => "Neon",
+            #[cfg(target_feature = "simd128")]
+            Self::F32(Isa::Simd128(_)) | Self::Rounded(Isa::Simd128(_)) => "SIMD128",
             #[cfg(target_arch = "aarch64")]
             Self::Pairs(PairIsa::Neon(_)) => "Neon BF16",
         }

@@ -1,5 +1,6 @@
 //! Rounds operands and packs them into blocks.
 
+use attentive_base::platform::HAS_THREADS;
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
@@ -50,7 +51,7 @@ fn for_chunks(
     work: impl Fn(usize, &mut [PairBlock]) + Sync + Send,
 ) {
     let work = |(number, chunk): (usize, &mut [PairBlock])| work(number, chunk);
-    if parallel {
+    if HAS_THREADS && parallel {
         blocks.par_chunks_mut(len).enumerate().for_each(work);
     } else {
         blocks.chunks_mut(len).enumerate().for_each(work);

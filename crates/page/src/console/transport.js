@@ -1,0 +1,9 @@
+// The server that the page came from.
+
+async function transport(path, options) {
+  try {
+    return await fetch(path, { ...options, credentials: "omit" });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Error("The server cannot be reached. Is it still running?");
+  }
+}
