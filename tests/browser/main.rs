@@ -32,3 +32,4 @@ mod terms;
 mod toy;
 mod trace;
 mod translate;
+mod web;

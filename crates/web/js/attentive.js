@@ -1,6 +1,7 @@
 // Sequence models in web pages and node: `load` fetches what `attentive export --to web` wrote, and starts it on a thread of
 // its own.
 
+const PART = 4000; // Characters that are translated together, unless a line is longer.
 const isNode = typeof process !== "undefined" && Boolean(process.versions?.node);
 
 // Loads the models of a folder, with its `manifest.json`. `progress` is called with the loaded and the total number of bytes.
@@ -209,23 +210,24 @@ class Models {
   // together are the translated text, with what is between the sentences. The other options are the fields of
   // POST /api/translate, such as `beam_width`.
   async *translate(text, { signal, ...options } = {}) {
-    const lines = text.split(/(?<=\n)/);
-    const response = await this.ask("/api/translate", { ...options, text: lines, stream: true }, signal);
-    const done = [];
-    let next = 0;
-    for await (const { name, data } of events(response)) {
-      if (name === "error") {
-        throw new Error(data.error.message);
+    for (const lines of parts(text)) {
+      const response = await this.ask("/api/translate", { ...options, text: lines, stream: true }, signal);
+      const done = [];
+      let next = 0;
+      for await (const { name, data } of events(response)) {
+        if (name === "error") {
+          throw new Error(data.error.message);
+        }
+        if (name === "result") {
+          done[data.index] = data;
+        }
+        for (; done[next]; next += 1) {
+          yield* sentencesOf(done[next]);
+        }
       }
-      if (name === "result") {
-        done[data.index] = data;
+      if (next < lines.length) {
+        throw new Error("The answer ended too early.");
       }
-      for (; done[next]; next += 1) {
-        yield* sentencesOf(done[next]);
-      }
-    }
-    if (next < lines.length) {
-      throw new Error("The answer ended too early.");
     }
   }
 
@@ -249,6 +251,20 @@ class Models {
     this.worker.terminate();
     this.fail(new Error("The models were closed."));
   }
+}
+
+// The lines of a text, as many together as are translated well at once.
+function* parts(text) {
+  let [part, size] = [[], 0];
+  for (const line of text.split(/(?<=\n)/)) {
+    if (part.length && size + line.length > PART) {
+      yield part;
+      [part, size] = [[], 0];
+    }
+    part.push(line);
+    size += line.length;
+  }
+  yield part;
 }
 
 function* sentencesOf({ sentences, after }) {

@@ -3,7 +3,7 @@
 import { load } from "./engine/attentive.js";
 
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
-let loading = null;
+let opening = null;
 
 // Keeps the files for use without a network. Without a secure connection, browsers do not offer it.
 async function keepOffline() {
@@ -19,7 +19,7 @@ async function keepOffline() {
   }
 }
 
-async function start() {
+async function openModels() {
   const status = document.getElementById("loading");
   status.textContent = "Loading …";
   await keepOffline();
@@ -33,9 +33,9 @@ async function start() {
 }
 
 async function transport(path, options) {
-  loading ??= start();
+  opening ??= openModels();
   try {
-    return await (await loading).fetch(`/${path}`, options);
+    return await (await opening).fetch(`/${path}`, options);
   } catch (error) {
     document.getElementById("loading").textContent = "";
     throw error;

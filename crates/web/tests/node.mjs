@@ -1,0 +1,177 @@
+// Tests of the engine in node, with models of every family:
+//
+//     scripts/web && cargo build --release && node --test crates/web/tests/node.mjs
+//
+// ATTENTIVE names the program and ATTENTIVE_WEB the engine, if they are elsewhere than in target/.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const root = new URL("../../..", import.meta.url).pathname;
+const program = process.env.ATTENTIVE ?? join(root, "target/release/attentive");
+const engine = process.env.ATTENTIVE_WEB ?? join(root, "target/web");
+const runs = join(root, "tests/fixtures/runs");
+const folder = mkdtempSync(join(tmpdir(), "attentive-web-"));
+const { load } = await import(join(engine, "attentive.js"));
+
+function run(...command) {
+  const { status, stdout, stderr } = spawnSync(program, command, { encoding: "utf8" });
+  assert.equal(status, 0, `${command.join(" ")}: ${stderr}`);
+  return stdout;
+}
+
+// The models of a fixture, exported in `precision`.
+let exports = 0;
+function exported(name, precision, ...more) {
+  const out = join(folder, `${(exports += 1)}`);
+  run("export", join(runs, name, "run"), "--to", "web", "--precision", precision, "--engine", engine, "--output", out, ...more);
+  return pathToFileURL(out);
+}
+
+const lines = (...path) => readFileSync(join(runs, ...path), "utf8").replace(/\n$/, "").split("\n");
+const post = (models, path, body, signal) =>
+  models.fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal });
+
+async function answer(models, path, body) {
+  const response = await post(models, path, body);
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.json();
+}
+
+const near = (found, expected) => Math.abs(found - expected) <= 1e-4 * Math.max(1, Math.abs(expected));
+
+for (const name of ["transformer-post", "transformer-rotary", "seq2seq-bahdanau", "seq2seq-luong", "average"]) {
+  test(`${name} translates as the program does`, async () => {
+    const src = lines(name, "src");
+    for (const [precision, beam] of [["f32", 1], ["f32", 5], ["int8", 5]]) {
+      const models = await load(exported(name, precision));
+      const command = ["translate", join(runs, name, "run"), join(runs, name, "src"), "--json", "--precision", precision, "--beam-width", `${beam}`];
+      const expected = run(...command).trim().split("\n").map((line) => JSON.parse(line).translations[0]);
+      const { results } = await answer(models, "/api/translate", { text: src, beam_width: beam, split_sentences: false, keep_placeables: false });
+      for (const [index, { translations: [found] }] of results.entries()) {
+        assert.equal(found.text, expected[index].text, `${name}, ${precision}, beam ${beam}, line ${index + 1}`);
+        assert.ok(near(found.score, expected[index].score), `${found.score}, ${expected[index].score}`);
+      }
+      models.close();
+    }
+  });
+}
+
+test("languages and the license are in the manifest", async () => {
+  const models = await load(exported("transformer-post", "int8", "--languages", "en-it", "--license", "CC0"));
+  assert.deepEqual([models.models[0].source, models.models[0].target], ["en", "it"]);
+  assert.equal(models.manifest.models[0].license, "CC0");
+  assert.ok(models.ram > 1e6 && models.ram < 2e7, `${models.ram}`);
+  models.close();
+});
+
+test("sentences come in order and make up the text", async () => {
+  const models = await load(exported("transformer-post", "f32"));
+  const text = "1 2 3. 4 5!\n\n  7 8 9\n0";
+  const sources = [];
+  let whole = "";
+  for await (const { source, text: part } of models.translate(text)) {
+    sources.push(source);
+    whole += part;
+  }
+  assert.deepEqual(sources.filter((source) => source), ["1 2 3.", "4 5!", "7 8 9", "0"]);
+  assert.equal(whole, await models.translateText(text));
+  assert.match(whole, /^\S.*\n\n {2}\S.*\n/);
+  assert.equal(await models.translateText(""), "");
+  models.close();
+});
+
+test("files keep their markup", async () => {
+  const models = await load(exported("transformer-post", "f32"));
+  const { text } = await models.translateFile("a.html", '<p class="x">1 2 <b>3</b></p><script>4 5</script>');
+  assert.match(text, /^<p class="x">.*<\/p><script>4 5<\/script>$/);
+  models.close();
+});
+
+test("a text of 40 kB is translated, or given up", async () => {
+  const models = await load(exported("transformer-post", "int8"));
+  const text = `${"1 2 3 4 5 6. ".repeat(40).trim()}\n`.repeat(80);
+  assert.ok(text.length > 40_000);
+  assert.equal((await models.translateText(text, { beam_width: 1 })).split("\n").length, 81);
+  const stop = new AbortController();
+  const stopped = models.translateText(text, { signal: stop.signal });
+  setTimeout(() => stop.abort(new Error("enough")), 50);
+  await assert.rejects(stopped, /enough/);
+  for await (const sentence of models.translate(text)) {
+    assert.ok(sentence.translation);
+    break;
+  }
+  // Nothing of them is left to do.
+  assert.ok((await models.translateText("1 2 3 4 5")).length > 0);
+  assert.equal(models.requests.size, 0);
+  models.close();
+});
+
+test("two models work side by side", async () => {
+  const both = await Promise.all([load(exported("transformer-post", "f32")), load(exported("seq2seq-luong", "f32"))]);
+  const found = await Promise.all(both.map((models) => models.translateText("1 2 3 4")));
+  assert.ok(found.every((text) => text.length > 0));
+  both.forEach((models) => models.close());
+});
+
+test("the other tasks", async () => {
+  const generates = await load(exported("decoder-only", "f32"));
+  const { text } = await answer(generates, "/api/generate", { prompt: "the", greedy: true, max_new_tokens: 20 }).catch(() => ({}));
+  const greedy = await answer(generates, "/api/generate", { prompt: "the", temperature: 1, top_k: 1, max_new_tokens: 20 });
+  assert.equal(`${greedy.prompt ?? "the"}${greedy.text ?? text}`.length > 3, true);
+  generates.close();
+  const classifies = await load(exported("classifier", "int8"));
+  const texts = lines("classifier", "texts");
+  const expected = lines("classifier", "expected", "int8").map((line) => JSON.parse(line));
+  const { results } = await answer(classifies, "/api/classify", { text: texts });
+  assert.deepEqual(results.map(({ label }) => label), expected.map(({ label }) => label));
+  classifies.close();
+  const fills = await load(exported("encoder-only", "f32"));
+  const { gaps } = await answer(fills, "/api/fill", { text: "<mask>" });
+  assert.ok(gaps[0].guesses?.length > 0 || gaps[0].length > 0);
+  const { vector } = await answer(fills, "/api/embed", { text: "a b" });
+  assert.ok(vector.length > 1 && vector.every(Number.isFinite));
+  fills.close();
+  const tags = await load(exported("tagger", "f32"));
+  const { tokens, tags: found } = await answer(tags, "/api/tag", { text: lines("tagger", "src")[0] });
+  assert.equal(tokens.length, found.length);
+  tags.close();
+});
+
+test("errors say what is wrong", async () => {
+  const models = await load(exported("transformer-post", "f32"));
+  await assert.rejects(models.translateText("1", { beam: 3 }), /unknown field `beam`/);
+  await assert.rejects(models.translateText("1", { beam_width: 1000 }), /beam/);
+  assert.equal((await models.fetch("/api/nothing")).status, 404);
+  models.close();
+  assert.throws(() => models.fetch("/api/models"), /closed/);
+
+  await assert.rejects(load(pathToFileURL(join(folder, "nowhere"))), /nowhere/);
+  const site = exported("transformer-post", "f32");
+  await assert.rejects(load(site, { name: "other" }), /no model “other”.*“run”/);
+  const manifest = JSON.parse(readFileSync(new URL(`${site}/manifest.json`), "utf8"));
+  const damaged = manifest.models[0].files.find(({ path }) => path.endsWith("packed.safetensors")).path;
+  const path = new URL(`${site}/${damaged}`);
+  const content = readFileSync(path);
+  content[content.length - 1] ^= 1;
+  writeFileSync(path, content);
+  await assert.rejects(load(site), /packed\.safetensors is damaged/);
+});
+
+test("an export needs the engine of the same version, and useful options", () => {
+  const fails = (code, ...command) => {
+    const { status, stderr } = spawnSync(program, ["export", join(runs, "transformer-post", "run"), ...command], { encoding: "utf8" });
+    assert.equal(status, code, stderr);
+    return stderr;
+  };
+  const out = join(folder, "refused");
+  assert.match(fails(1, "--to", "web", "--engine", folder, "--output", out), /package\.json/);
+  writeFileSync(join(folder, "package.json"), '{"version": "0.0.1"}');
+  assert.match(fails(2, "--to", "web", "--engine", folder, "--output", out), /of version 0\.0\.1/);
+  assert.match(fails(2, "--to", "hf", "--license", "CC0", "--output", out), /`--license` has no effect/);
+});
