@@ -20,7 +20,8 @@ pub fn web_page() -> String {
 /// Returns `offline.js`, the page's service worker, for files of this `version`: it stores the files of the
 /// page, so that it works without a network.
 pub fn offline_script(version: &str) -> String {
-    let page = ["./", "manifest.json"];
+    // What a page asks for before the script is at work.
+    let page = ["./", "manifest.json", "engine/attentive.js"];
     format!("const [VERSION, PAGE] = {};\n\n{}", json!([version, page]), include_str!("offline.js"))
 }
 
