@@ -1,7 +1,7 @@
 //! The limit on the instruction sets that the kernels use.
 
 use std::fmt;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128", test))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", test))]
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The environment variable that limits the instruction sets, for tests and comparisons.
@@ -36,9 +36,6 @@ pub enum InstructionSet {
     /// Products of small matrices of bfloat16 numbers: `bfmmla`.
     #[cfg(target_arch = "aarch64")]
     Bf16,
-    /// Vectors of 128 bits in WebAssembly.
-    #[cfg(target_feature = "simd128")]
-    Simd128,
 }
 
 impl InstructionSet {
@@ -61,8 +58,6 @@ impl InstructionSet {
         Self::I8mm,
         #[cfg(target_arch = "aarch64")]
         Self::Bf16,
-        #[cfg(target_feature = "simd128")]
-        Self::Simd128,
     ];
 
     /// The name used in [`VARIABLE`].
@@ -85,8 +80,6 @@ impl InstructionSet {
             Self::I8mm => "i8mm",
             #[cfg(target_arch = "aarch64")]
             Self::Bf16 => "bf16",
-            #[cfg(target_feature = "simd128")]
-            Self::Simd128 => "simd128",
         }
     }
 
@@ -121,7 +114,7 @@ pub fn limit() -> Result<Option<InstructionSet>, UnknownInstructionSet> {
 }
 
 /// Whether the limit, read once, allows `set`. The CPU need not have it.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128", test))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", test))]
 #[inline(always)]
 pub(crate) fn is_allowed(set: InstructionSet) -> bool {
     static HIGHEST: AtomicU8 = AtomicU8::new(UNREAD);

@@ -3,11 +3,11 @@
 
 use std::hint::black_box;
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::instruction_set::InstructionSet;
 #[cfg(target_arch = "x86_64")]
 use crate::instruction_set::for_loops;
-#[cfg(any(target_arch = "aarch64", target_feature = "simd128"))]
+#[cfg(target_arch = "aarch64")]
 use crate::instruction_set::is_allowed;
 
 /// Whether AVX2 and FMA are available.
@@ -30,13 +30,6 @@ pub(crate) fn has_avx512() -> bool {
 #[inline(always)]
 pub(crate) fn has_neon() -> bool {
     is_allowed(InstructionSet::Neon)
-}
-
-/// Whether the kernels for WebAssembly may be used.
-#[cfg(target_feature = "simd128")]
-#[inline(always)]
-pub(crate) fn has_simd128() -> bool {
-    is_allowed(InstructionSet::Simd128)
 }
 
 /// Whether multiply-add is one instruction in code for the baseline of the target.

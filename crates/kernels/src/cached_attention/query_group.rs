@@ -4,18 +4,19 @@ use std::marker::PhantomData;
 
 use super::cache_element::{self, CacheElement};
 use super::{Accumulation, BLOCK, Heads};
+use crate::lanes::Lanes;
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::NeonLanes;
+#[cfg(not(target_feature = "simd128"))]
+use crate::lanes::PortableLanes;
 #[cfg(target_feature = "simd128")]
 use crate::lanes::Simd128Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
-use crate::lanes::{Lanes, PortableLanes};
+#[cfg(not(target_feature = "simd128"))]
 use crate::simd::BASELINE_IS_FUSED;
 #[cfg(target_arch = "aarch64")]
 use crate::simd::has_neon;
-#[cfg(target_feature = "simd128")]
-use crate::simd::has_simd128;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{has_avx2_fma, has_avx512};
 
@@ -79,10 +80,13 @@ macro_rules! with_lanes {
         if has_neon() {
             return $group.$body::<NeonLanes>($weights, $stride, $out);
         }
+        // Fused multiply-adds would be computed bit by bit.
         #[cfg(target_feature = "simd128")]
-        if has_simd128() {
-            return $group.$body::<Simd128Lanes>($weights, $stride, $out);
+        {
+            let _ = $accumulation;
+            $group.$body::<Simd128Lanes>($weights, $stride, $out)
         }
+        #[cfg(not(target_feature = "simd128"))]
         if BASELINE_IS_FUSED || $accumulation == Accumulation::Fused {
             $group.$body::<PortableLanes<true>>($weights, $stride, $out)
         } else {

@@ -128,7 +128,7 @@ impl FairThreadPool {
             let _permit = permit;
             work(&stop)
         };
-        if self.is_caller {
+        if !cfg!(feature = "network") || self.is_caller {
             return run();
         }
         spawn_blocking(run).await.unwrap_or_else(|_| Err(unread()))

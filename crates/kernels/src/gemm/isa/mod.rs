@@ -4,7 +4,7 @@
 mod x86;
 
 use super::Float;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::instruction_set::{InstructionSet, is_allowed};
 
 /// Defines token types whose values prove that this CPU supports an instruction set: only this file can
@@ -54,7 +54,7 @@ proofs! {
 
 #[cfg(target_feature = "simd128")]
 proofs! {
-    /// Proof of vectors of 128 bits, for which the whole module is compiled: of the permission to use them.
+    /// Proof of vectors of 128 bits, for which the whole module is compiled.
     Simd128
 }
 
@@ -89,7 +89,7 @@ impl Isa {
         #[cfg(target_arch = "aarch64")]
         let others = [crate::simd::has_neon().then_some(Self::Neon(Neon(())))];
         #[cfg(target_feature = "simd128")]
-        let others = [is_allowed(InstructionSet::Simd128).then_some(Self::Simd128(Simd128(())))];
+        let others = [Some(Self::Simd128(Simd128(())))];
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")))]
         let others = [None];
         std::iter::once(Self::Portable).chain(others.into_iter().flatten())
@@ -289,7 +289,7 @@ impl IntegerIsa {
             ]
         };
         #[cfg(target_feature = "simd128")]
-        let others = [is_allowed(InstructionSet::Simd128).then_some(Self::Simd128(Simd128(())))];
+        let others = [Some(Self::Simd128(Simd128(())))];
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_feature = "simd128")))]
         let others = [None];
         std::iter::once(Self::Portable).chain(others.into_iter().flatten())
