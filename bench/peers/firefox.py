@@ -5,7 +5,7 @@
 
 Needs Python 3.11, a release build of the program, node and npm. Exports the model, and sets up Mozilla's engine (the package
 fxtranslate of PyPI, a generic build for x86-64, which picks its instructions when it runs) and Bergamot's in WebAssembly (the npm
-package, with the products that it brings; Firefox has faster ones). Prints Markdown tables: one line at a time, and in batches.
+package, with the products that it brings; Firefox has faster ones), and ours if `scripts/web` has built it. Prints Markdown tables: one line at a time, and in batches.
 
 Ours quantizes the weights of the exported files row by row, and inputs as they come; the others have one scale for each matrix.
 Bergamot divides a line into sentences, and its candidates are those of a batch, so its lines differ. Tokens are those of the
@@ -58,6 +58,11 @@ def main():
     subprocess.run(list(map(str, export)), check=True)
     for command in ["import", exported, "--output", own], ["quantize", own, "--precision", "int8", "--output", packed]:
         subprocess.run([str(options.attentive), *map(str, command)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    site = work / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    if (target() / "web" / "attentive.wasm").exists():
+        export = [options.attentive, "export", packed, "--to", "web", "--engine", target() / "web", "--output", site]
+        subprocess.run(list(map(str, export)), check=True, stdout=subprocess.DEVNULL)
     files = dict(
         model=str(next(exported.glob("model.*.bin"))),
         shortlist=str(next(exported.glob("lex.*.bin"))),
@@ -71,9 +76,13 @@ def main():
         if batch == 1:
             fxtranslate = [interpreter, HERE / "fxtranslate_translate.py"]
             programs["fxtranslate"] = lambda: students.task(fxtranslate, work, **files)
+        web = target() / "web"
+        if (web / "attentive.wasm").exists():
+            node = ["node", HERE / "attentive_web.mjs", web]
+            programs["Attentive, WebAssembly"] = lambda: students.task(node, work, site=str(site), lines=lines, batch=batch)
         if package:
-            node = ["node", HERE / "bergamot.mjs", package]
-            programs["Bergamot"] = lambda: students.task(node, work, batch=batch, **files)
+            bergamot_node = ["node", HERE / "bergamot.mjs", package]
+            programs["Bergamot"] = lambda: students.task(bergamot_node, work, batch=batch, **files)
         students.compare(programs, options, references, work, interpreter)
 
 
