@@ -35,7 +35,7 @@ def build_zip(program, output, name):
     file = output / f"{name}.zip"
     date = datetime.fromtimestamp(program.epoch, timezone.utc).timetuple()[:6]
     contents = {"bin/attentive.exe": program.binary.read_bytes()}
-    contents |= {f"share/{path}": content for path, content in program.papers()}
+    contents |= {f"share/{path}": content for path, content in [*program.papers(), *program.engine()]}
     with zipfile.ZipFile(file, "w") as archive:
         for path, content in contents.items():
             entry = zipfile.ZipInfo(f"{name}/{path}", date)

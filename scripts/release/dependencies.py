@@ -1,8 +1,12 @@
-"""What a program consists of: its licenses and its software bill of materials."""
+"""What a program consists of: its licenses and its software bill of materials.
+
+    python3 scripts/release/dependencies.py MANIFEST TARGET     prints the licenses
+"""
 
 import json
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,3 +83,7 @@ class Dependencies:
             "components": [component(crate, "library") for crate in self.foreign()],
         }
         return json.dumps(bill, indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(Dependencies.of(*sys.argv[1:]).licenses(), end="")

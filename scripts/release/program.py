@@ -57,6 +57,14 @@ class Program:
             yield path, self.target.run(self.binary, "completions", shell)
         for name, content in self.papers():
             yield f"doc/attentive/{name}", content
+        yield from self.engine()
+
+    def engine(self):
+        """The engine for web pages: pairs of path in `share` and bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([ROOT / "scripts" / "web", folder], check=True, stdout=subprocess.DEVNULL)
+            for file in sorted(Path(folder).iterdir()):
+                yield f"attentive/web/{file.name}", file.read_bytes()
 
     def papers(self):
         """What everyone should read, and the licenses: pairs of name and bytes."""

@@ -234,24 +234,39 @@ mod arm {
 #[cfg(target_feature = "simd128")]
 mod web {
     use std::arch::wasm32::{
-        f32x4_add, f32x4_mul, f32x4_splat, i32x4_shl, u32x4_extend_high_u16x8, u32x4_extend_low_u16x8,
+        f32x4_add, f32x4_demote_f64x2_zero, f32x4_mul, f32x4_splat, f64x2_add, f64x2_mul,
+        f64x2_promote_low_f32x4, i32x4_shl, i64x2_shuffle, u32x4_extend_high_u16x8, u32x4_extend_low_u16x8,
         u32x4_splat, v128, v128_and, v128_load, v128_store,
     };
 
     use super::Lanes;
 
-    /// Lanes in four vectors of WebAssembly, which has no fused multiply-add: products are rounded twice.
+    /// Lanes in four vectors of WebAssembly, which has no fused multiply-add: `FUSED` products are computed in
+    /// `f64`, where they are exact. Rounding their sums to `f64` before `f32` changes one result in 2²⁹.
     #[derive(Clone, Copy)]
-    pub(crate) struct Simd128Lanes([v128; 4]);
+    pub(crate) struct Simd128Lanes<const FUSED: bool>([v128; 4]);
 
-    impl Simd128Lanes {
+    /// The numbers of a vector in `f64`.
+    #[inline(always)]
+    fn widened(lanes: v128) -> [v128; 2] {
+        [lanes, i64x2_shuffle::<1, 0>(lanes, lanes)].map(|half| f64x2_promote_low_f32x4(half))
+    }
+
+    #[inline(always)]
+    fn fused(sum: v128, a: v128, b: v128) -> v128 {
+        let [sum, a, b] = [sum, a, b].map(widened);
+        let half = |half: usize| f32x4_demote_f64x2_zero(f64x2_add(sum[half], f64x2_mul(a[half], b[half])));
+        i64x2_shuffle::<0, 2>(half(0), half(1))
+    }
+
+    impl<const FUSED: bool> Simd128Lanes<FUSED> {
         #[inline(always)]
         fn each(lanes: impl FnMut(usize) -> v128) -> Self {
             Self(std::array::from_fn(lanes))
         }
     }
 
-    impl Lanes for Simd128Lanes {
+    impl<const FUSED: bool> Lanes for Simd128Lanes<FUSED> {
         const SUMS: usize = 3;
 
         #[inline(always)]
@@ -299,7 +314,10 @@ mod web {
 
         #[inline(always)]
         unsafe fn add_product(self, a: Self, b: Self) -> Self {
-            Self::each(|quarter| f32x4_add(self.0[quarter], f32x4_mul(a.0[quarter], b.0[quarter])))
+            Self::each(|quarter| {
+                let (sum, a, b) = (self.0[quarter], a.0[quarter], b.0[quarter]);
+                if FUSED { fused(sum, a, b) } else { f32x4_add(sum, f32x4_mul(a, b)) }
+            })
         }
 
         #[inline(always)]
@@ -309,7 +327,7 @@ mod web {
 
         #[inline(always)]
         fn add_one_product(a: f32, b: f32, sum: f32) -> f32 {
-            a * b + sum
+            if FUSED { (f64::from(a) * f64::from(b) + f64::from(sum)) as f32 } else { a * b + sum }
         }
     }
 }

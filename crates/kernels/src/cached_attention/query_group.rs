@@ -80,11 +80,11 @@ macro_rules! with_lanes {
         if has_neon() {
             return $group.$body::<NeonLanes>($weights, $stride, $out);
         }
-        // Fused multiply-adds would be computed bit by bit.
         #[cfg(target_feature = "simd128")]
-        {
-            let _ = $accumulation;
-            $group.$body::<Simd128Lanes>($weights, $stride, $out)
+        if $accumulation == Accumulation::Fused {
+            $group.$body::<Simd128Lanes<true>>($weights, $stride, $out)
+        } else {
+            $group.$body::<Simd128Lanes<false>>($weights, $stride, $out)
         }
         #[cfg(not(target_feature = "simd128"))]
         if BASELINE_IS_FUSED || $accumulation == Accumulation::Fused {

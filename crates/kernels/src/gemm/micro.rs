@@ -343,7 +343,7 @@ impl Tile {
     #[cfg(target_feature = "simd128")]
     unsafe fn simd128<const ROWS: usize>(&self) {
         // SAFETY: the caller upholds the contract.
-        unsafe { self.square::<Simd128Lanes, ROWS, false>() }
+        unsafe { self.square::<Simd128Lanes<false>, ROWS, false>() }
     }
 
     /// # Safety

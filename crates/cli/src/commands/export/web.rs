@@ -15,9 +15,12 @@ use attentive_page::{offline_script, web_page};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The files of the engine, besides its description.
-const ENGINE: [&str; 7] =
-    ["attentive.wasm", "attentive.js", "attentive.d.ts", "engine.js", "files.js", "worker.js", DESCRIPTION];
+/// The files of the engine that browsers load.
+const ENGINE: [&str; 5] = ["attentive.wasm", "attentive.js", "engine.js", "files.js", "worker.js"];
+
+/// The other files of the engine.
+const PAPERS: [&str; 5] =
+    [DESCRIPTION, "attentive.d.ts", "LICENSE-APACHE", "LICENSE-MIT", "LICENSES-OF-DEPENDENCIES.txt"];
 
 /// The file that names the engine and its version.
 const DESCRIPTION: &str = "package.json";
@@ -96,9 +99,12 @@ impl WebExport<'_> {
         let files = list(root, &model)?;
         let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
         create(&root.join("engine"))?;
-        for file in ENGINE {
+        for file in ENGINE.into_iter().chain(PAPERS) {
             let (from, to) = (engine.join(file), root.join("engine").join(file));
-            bytes += fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+            let copied = fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+            if ENGINE.contains(&file) {
+                bytes += copied;
+            }
         }
         let license = self.license;
         let models = [WebModel { name, dir: model, task, source, target, license, files }];
