@@ -81,16 +81,9 @@ fn a_page_translates_by_itself_and_without_a_network() {
             page.expect("document.documentElement.scrollWidth", width);
             page.picture(&format!("web-{width}"));
         }
-        page.until("navigator.serviceWorker.controller");
-        page.act(
-            "setInterval(async () => {
-                const store = await caches.open((await caches.keys())[0]);
-                window.kept = (await store.keys()).map(({ url }) => url);
-            }, 50)",
-        );
-        for name in ["/", "manifest.json", "attentive.wasm", "worker.js", "files.js", "packed.safetensors"] {
-            page.until(&format!("window.kept?.some((url) => url.endsWith('{name}'))"));
-        }
+        // All files are kept once the service worker is at work.
+        page.act("navigator.serviceWorker.ready.then(({ active }) => (window.keeper = active))");
+        page.until("window.keeper?.state === 'activated'");
         drop(server);
         page.reload();
         page.wait_for("h2");

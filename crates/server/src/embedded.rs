@@ -49,6 +49,8 @@ pub enum ResponsePart {
     Body(Bytes),
     /// The end.
     End,
+    /// The end of a response that is not complete.
+    Failed,
 }
 
 impl EmbeddedServer {
@@ -78,6 +80,7 @@ impl EmbeddedServer {
     pub fn send(&mut self, number: u64, request: Request<Body>) {
         let (mut router, events) = (self.router.clone(), Rc::clone(&self.events));
         let task = self.tasks.spawn_local(async move {
+            let mut ending = Ending { number, events: Rc::clone(&events), part: ResponsePart::Failed };
             let tell = |part| events.borrow_mut().push_back(EmbeddedEvent { request: number, part });
             let Ok(response) = router.call(request).await;
             let (head, mut body) = response.into_parts();
@@ -85,13 +88,15 @@ impl EmbeddedServer {
                 Some((name.to_string(), value.to_str().ok()?.to_owned()))
             };
             tell(ResponsePart::Head(head.status.as_u16(), head.headers.iter().filter_map(header).collect()));
-            // A body that fails ends early, as on a connection that breaks off.
-            while let Some(Ok(frame)) = body.frame().await {
+            while let Some(frame) = body.frame().await {
+                let Ok(frame) = frame else {
+                    return;
+                };
                 if let Ok(data) = frame.into_data() {
                     tell(ResponsePart::Body(data));
                 }
             }
-            tell(ResponsePart::End);
+            ending.part = ResponsePart::End;
         });
         self.requests.insert(number, task.abort_handle());
     }
@@ -100,6 +105,9 @@ impl EmbeddedServer {
     pub fn cancel(&mut self, number: u64) {
         if let Some(task) = self.requests.remove(&number) {
             task.abort();
+            // The jobs of the request end with its task.
+            let _context = self.runtime.enter();
+            self.tasks.block_on(&self.runtime, yield_now());
         }
         self.events.borrow_mut().retain(|event| event.request != number);
     }
@@ -109,8 +117,8 @@ impl EmbeddedServer {
         self.requests.is_empty()
     }
 
-    /// Does a small part of the work, such as a step of decoding for all sentences, and returns what is known
-    /// since the last call.
+    /// Does a part of the work, such as a step of decoding for all sentences, and returns what is known since
+    /// the last call. Explanations, vectors and the reading of a request are one part each.
     pub fn step(&mut self) -> Vec<EmbeddedEvent> {
         let _context = self.runtime.enter();
         self.tasks.block_on(&self.runtime, yield_now());
@@ -118,11 +126,25 @@ impl EmbeddedServer {
         self.tasks.block_on(&self.runtime, yield_now());
         let events: Vec<_> = mem::take(&mut *self.events.borrow_mut()).into();
         for event in &events {
-            if event.part == ResponsePart::End {
+            if matches!(event.part, ResponsePart::End | ResponsePart::Failed) {
                 self.requests.remove(&event.request);
             }
         }
         events
+    }
+}
+
+/// Tells the end of a response when it is dropped, even if its task panics.
+struct Ending {
+    number: u64,
+    events: Rc<RefCell<VecDeque<EmbeddedEvent>>>,
+    part: ResponsePart,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let part = mem::replace(&mut self.part, ResponsePart::Failed);
+        self.events.borrow_mut().push_back(EmbeddedEvent { request: self.number, part });
     }
 }
 
@@ -160,6 +182,7 @@ mod tests {
                     ResponsePart::Head(head, _) => *status = head,
                     ResponsePart::Body(bytes) => body.extend_from_slice(&bytes),
                     ResponsePart::End => (),
+                    ResponsePart::Failed => panic!("request {request} failed"),
                 }
             }
         }
@@ -201,8 +224,13 @@ mod tests {
         for _ in 0..5 {
             server.step();
         }
-        server.send(1, request("/api/translate", &json!({"text": "1 2"})));
         server.cancel(0);
+        assert!(server.is_idle());
+        // A worker whose only jobs are canceled waits for nothing.
+        for _ in 0..3 {
+            assert!(server.step().is_empty());
+        }
+        server.send(1, request("/api/translate", &json!({"text": "1 2"})));
         let found = answers(&mut server, 2);
         assert_eq!((found[0].clone(), found[1].0), ((0, String::new()), 200));
         assert!(server.step().is_empty());

@@ -2,12 +2,16 @@
 // its own.
 
 const PART = 4000; // Characters that are translated together, unless a line is longer.
+const FORMAT = 1; // That of manifest.json.
 const isNode = typeof process !== "undefined" && Boolean(process.versions?.node);
 
 // Loads the models of a folder, with its `manifest.json`. `progress` is called with the loaded and the total number of bytes.
 export async function load(url, { name, progress = () => {}, signal } = {}) {
-  const base = new URL(`${url}`.endsWith("/") ? url : `${url}/`, isNode ? "file:///" : document.baseURI);
+  const base = new URL(`${url}`.endsWith("/") ? url : `${url}/`, await here());
   const manifest = JSON.parse(new TextDecoder().decode(await fetched(new URL("manifest.json", base), () => {}, signal)));
+  if (manifest.format !== FORMAT) {
+    throw new Error(`${base} has the format ${manifest.format}, but this engine reads ${FORMAT}: use that of ${manifest.program}.`);
+  }
   const chosen = manifest.models.filter((model) => name === undefined || model.name === name);
   if (!chosen.length) {
     const names = manifest.models.map((model) => `“${model.name}”`).join(", ");
@@ -15,22 +19,41 @@ export async function load(url, { name, progress = () => {}, signal } = {}) {
   }
   const needed = chosen.flatMap((model) => model.files);
   const total = needed.reduce((sum, { bytes }) => sum + bytes, 0);
-  let loaded = 0;
-  const grow = (bytes) => progress((loaded += bytes), total);
+  let received = 0;
+  const grow = (bytes) => progress((received += bytes), total);
   const [module, ...contents] = await Promise.all([
     fetched(new URL("attentive.wasm", import.meta.url), () => {}, signal).then((bytes) => WebAssembly.compile(bytes)),
     ...needed.map((file) => checked(new URL(file.path, base), file, grow, signal)),
   ]);
   const files = new Map(needed.map(({ path }, index) => [path, contents[index]]));
   const models = chosen.map(({ name, dir, source, target }) => ({ name, dir, direction: source && target ? [source, target] : null }));
-  return Models.start(module, files, models, manifest);
+  signal?.throwIfAborted();
+  const loaded = await Models.start(module, files, models, manifest);
+  if (signal?.aborted) {
+    loaded.close();
+    throw signal.reason;
+  }
+  return loaded;
 }
 
-// The bytes of a file whose size and checksum are known.
+// Where relative addresses begin: the page, or in node the current folder.
+async function here() {
+  if (!isNode) {
+    return globalThis.document?.baseURI ?? globalThis.location.href;
+  }
+  const { pathToFileURL } = await import("node:url");
+  return pathToFileURL(`${process.cwd()}/`);
+}
+
+// The bytes of a file whose size and checksum are known. Browsers compute checksums for secure pages only; the module has those of
+// the weights, too.
 async function checked(url, { bytes, sha256 }, grow, signal) {
   const content = await fetched(url, grow, signal);
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
-  const found = [...hash].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  let found = sha256;
+  if (globalThis.crypto?.subtle) {
+    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
+    found = [...hash].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
   if (content.length !== bytes || found !== sha256) {
     throw new Error(`${url} is damaged: it has ${content.length} bytes and the checksum ${found}, but ${bytes} and ${sha256} are expected.`);
   }
@@ -40,7 +63,8 @@ async function checked(url, { bytes, sha256 }, grow, signal) {
 async function fetched(url, grow, signal) {
   if (url.protocol === "file:") {
     const { readFile } = await import("node:fs/promises");
-    const content = new Uint8Array(await readFile(url, { signal }));
+    signal?.throwIfAborted();
+    const content = new Uint8Array(await readFile(url));
     grow(content.length);
     return content;
   }
@@ -62,12 +86,11 @@ async function fetched(url, grow, signal) {
 }
 
 async function newWorker() {
-  const url = new URL("worker.js", import.meta.url);
   if (!isNode) {
-    return new Worker(url, { type: "module" });
+    return new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   }
   const { Worker: Thread } = await import("node:worker_threads");
-  const thread = new Thread(url);
+  const thread = new Thread(new URL("./worker.js", import.meta.url));
   thread.unref(); // A thread that waits does not keep the program alive; see `hold`.
   return thread;
 }
@@ -97,7 +120,7 @@ class Models {
   constructor(worker, manifest) {
     Object.assign(this, { worker, manifest, number: 0, requests: new Map(), starting: null, lost: null, ram: 0 });
     const hear = (message) => this.hear(message);
-    const fail = (error) => this.fail(new Error(`The thread of the models has ended: ${error.message ?? error}`));
+    const fail = ({ message }) => this.fail(new Error(`The thread of the models has ended: ${message ?? "worker.js cannot be loaded"}`));
     if (isNode) {
       worker.on("message", hear).on("error", fail);
     } else {
@@ -138,8 +161,12 @@ class Models {
       request?.begin(head);
     } else if (data) {
       request?.body.enqueue(data);
-    } else if (end) {
-      request?.body.close();
+    } else if (end !== undefined) {
+      if (end) {
+        request?.body.close();
+      } else {
+        request?.fail(new Error("The models failed to answer."));
+      }
       this.forget(number);
     }
   }
@@ -148,33 +175,32 @@ class Models {
   fail(error) {
     this.lost = error;
     this.starting?.reject(error);
-    this.requests.forEach((request) => request.fail(error));
-    this.requests.clear();
-    this.release();
+    this.requests.forEach((request, number) => {
+      request.fail(error);
+      this.forget(number);
+    });
+    this.worker.terminate();
   }
 
   forget(number) {
+    this.requests.get(number)?.done();
     this.requests.delete(number);
     this.release();
   }
 
   // Asks the models as `fetch` would ask a server of `attentive serve`, for example with the path "/api/translate".
-  fetch(path, { method = "GET", headers = {}, body = "", signal } = {}) {
+  async fetch(path, { method = "GET", headers = {}, body, signal } = {}) {
     signal?.throwIfAborted();
     if (this.lost) {
       throw this.lost;
     }
     const number = (this.number += 1);
-    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : (body ?? new Uint8Array());
     const all = { host: "localhost", "content-length": `${bytes.length}`, ...headers };
     return new Promise((resolve, reject) => {
-      const request = {
-        body: null,
-        begin: ({ status, headers }) => resolve(new Response(stream, { status, headers })),
-        fail: (error) => {
-          reject(error);
-          request.body.error(error);
-        },
+      const abort = () => {
+        this.requests.get(number)?.fail(signal.reason);
+        cancel();
       };
       const cancel = () => {
         if (this.requests.has(number)) {
@@ -182,16 +208,25 @@ class Models {
           this.forget(number);
         }
       };
+      const request = {
+        body: null,
+        begin: ({ status, headers }) => resolve(new Response(stream, { status, headers })),
+        fail: (error) => {
+          reject(error);
+          request.body.error(error);
+        },
+        done: () => signal?.removeEventListener("abort", abort),
+      };
       const stream = new ReadableStream({ start: (controller) => (request.body = controller), cancel });
-      signal?.addEventListener("abort", () => {
-        if (this.requests.has(number)) {
-          request.fail(signal.reason);
-          cancel();
-        }
-      });
+      signal?.addEventListener("abort", abort);
       this.requests.set(number, request);
       this.hold();
-      this.worker.postMessage({ name: "send", number, request: { method, path, headers: Object.entries(all), body: bytes } });
+      try {
+        this.worker.postMessage({ name: "send", number, request: { method, path, headers: Object.entries(all), body: bytes } });
+      } catch (error) {
+        this.forget(number);
+        reject(error);
+      }
     });
   }
 
@@ -248,7 +283,6 @@ class Models {
 
   // Ends the thread, and whatever it does.
   close() {
-    this.worker.terminate();
     this.fail(new Error("The models were closed."));
   }
 }
@@ -277,17 +311,22 @@ function* sentencesOf({ sentences, after }) {
   }
 }
 
-// The server-sent events of a response.
+// The server-sent events of a response. Leaving the loop cancels it.
 async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + piece).split("\n\n");
-    rest = parts.pop();
-    for (const part of parts) {
-      const [, name, data] = part.match(/^event: (.*)\ndata: (.*)$/) ?? [];
-      if (name) {
-        yield { name, data: JSON.parse(data) };
+  try {
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      const all = (rest + value).split("\n\n");
+      rest = all.pop();
+      for (const one of all) {
+        const [, name, data] = one.match(/^event: (\w+)\ndata: (.*)$/s) ?? [];
+        if (name) {
+          yield { name, data: JSON.parse(data) };
+        }
       }
     }
+  } finally {
+    await reader.cancel().catch(() => {});
   }
 }

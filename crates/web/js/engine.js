@@ -2,7 +2,10 @@
 
 import { Files } from "./files.js";
 
-const [HEAD, BODY, END] = [0, 1, 2];
+const [HEAD, BODY, END] = [0, 1, 2]; // 3 is an early end.
+
+// What the module refuses; after any other error, its state is unknown.
+export class Refused extends Error {}
 
 export class Engine {
   // `module` is compiled; `files` is a map from paths to bytes, which is emptied; `models` lists { name, dir, direction }.
@@ -24,19 +27,19 @@ export class Engine {
   // The address and the length of bytes that the module takes over.
   given(content) {
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-    const at = this.exports.allocate(bytes.length);
+    const at = this.exports.allocate(bytes.length) >>> 0;
     new Uint8Array(this.exports.memory.buffer, at, bytes.length).set(bytes);
     return [at, bytes.length];
   }
 
   // A copy of the output.
   output(length) {
-    return new Uint8Array(this.exports.memory.buffer, this.exports.output(), length).slice();
+    return new Uint8Array(this.exports.memory.buffer, this.exports.output() >>> 0, length).slice();
   }
 
   check(length) {
     if (length) {
-      throw new Error(new TextDecoder().decode(this.output(length)));
+      throw new Refused(new TextDecoder().decode(this.output(length)));
     }
   }
 
@@ -57,7 +60,8 @@ export class Engine {
     return this.exports.memory.buffer.byteLength;
   }
 
-  // Does some work, and returns the events: { number, head: { status, headers } }, { number, data } or { number, end }.
+  // Does some work, and returns the events: { number, head: { status, headers } }, { number, data } or { number, end }, where `end` tells
+  // whether the response is complete.
   step() {
     const bytes = this.output(this.exports.step());
     const view = new DataView(bytes.buffer);

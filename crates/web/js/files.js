@@ -1,10 +1,11 @@
 // Files in memory, and the other functions of WASI (preview 1) that the module imports: it reads files, the clock and
 // random numbers, and writes messages.
 
-const [SUCCESS, BADF, INVAL, NOENT, NOSYS, ROFS] = [0, 8, 28, 44, 52, 69];
+const [SUCCESS, BADF, INVAL, NOENT, NOSYS, NOTDIR, ROFS] = [0, 8, 28, 44, 52, 54, 69];
 const [DIRECTORY, REGULAR_FILE, CHARACTER_DEVICE] = [3, 4, 2];
 const ROOT = 3; // The descriptor of the only folder that is open from the start.
-const [CREATE, TRUNCATE] = [1, 8];
+const [CREATE, FOLDER, TRUNCATE] = [1, 2, 8];
+const RIGHTS = 0xffffffffffffffffn; // All of them.
 
 export class Files {
   // `files` is a map from paths such as "models/en-it/config.toml" to bytes; `tell` receives messages of the module.
@@ -15,6 +16,7 @@ export class Files {
     this.next = ROOT + 1;
     this.memory = null; // That of the module, once there is one.
     this.message = "";
+    this.decoder = new TextDecoder();
   }
 
   // Forgets the files, of which the module has its own copies.
@@ -28,7 +30,7 @@ export class Files {
   }
 
   bytes(at, length) {
-    return new Uint8Array(this.memory.buffer, at, length);
+    return new Uint8Array(this.memory.buffer, at >>> 0, length);
   }
 
   text(at, length) {
@@ -65,17 +67,21 @@ export class Files {
   }
 
   writeStat(at, path, { type, size }) {
-    const view = this.view;
-    this.bytes(at, 64).fill(0);
-    view.setBigUint64(at + 8, BigInt(1 + [...this.files.keys()].indexOf(path)), true);
-    view.setUint8(at + 16, type);
-    view.setBigUint64(at + 24, 1n, true);
-    view.setBigUint64(at + 32, BigInt(size), true);
+    const stat = this.bytes(at, 64).fill(0);
+    const view = new DataView(stat.buffer, stat.byteOffset, stat.length);
+    view.setBigUint64(8, BigInt(1 + [...this.files.keys()].indexOf(path)), true);
+    view.setUint8(16, type);
+    view.setBigUint64(24, 1n, true);
+    view.setBigUint64(32, BigInt(size), true);
   }
 
   // The functions, by name.
   imports() {
-    const size = (at, value) => this.view.setUint32(at, value, true);
+    const size = (at, value) => this.view.setUint32(at >>> 0, value, true);
+    const long = (at, value) => this.view.setBigUint64(at >>> 0, BigInt(value), true);
+    // The addresses and lengths of parts of memory.
+    const parts = (first, count) =>
+      Array.from({ length: count }, (_, part) => [0, 4].map((offset) => this.view.getUint32((first >>> 0) + 8 * part + offset, true)));
     return {
       random_get: (at, length) => {
         for (let start = 0; start < length; start += 65536) {
@@ -91,7 +97,7 @@ export class Files {
       environ_get: () => SUCCESS,
       clock_time_get: (clock, _, at) => {
         const milliseconds = clock === 0 ? Date.now() : performance.now();
-        this.view.setBigUint64(at, BigInt(Math.round(milliseconds * 1e6)), true);
+        long(at, Math.round(milliseconds * 1e6));
         return SUCCESS;
       },
       fd_prestat_get: (file, at) => {
@@ -113,18 +119,25 @@ export class Files {
           return BADF;
         }
         this.bytes(at, 24).fill(0);
-        this.view.setUint8(at, found.type);
-        this.view.setBigUint64(at + 8, ~0n & 0xffffffffffffffffn, true);
-        this.view.setBigUint64(at + 16, ~0n & 0xffffffffffffffffn, true);
+        this.bytes(at, 1)[0] = found.type;
+        long(at + 8, RIGHTS);
+        long(at + 16, RIGHTS);
         return SUCCESS;
       },
       path_open: (folder, _, path, length, how, _rights, _inherited, _flags, out) => {
         if (how & (CREATE | TRUNCATE)) {
           return ROFS;
         }
+        if (!this.open.has(folder)) {
+          return BADF;
+        }
         const name = this.resolve(folder, this.text(path, length));
-        if (!this.find(name)) {
+        const found = this.find(name);
+        if (!found) {
           return NOENT;
+        }
+        if (how & FOLDER && found.type !== DIRECTORY) {
+          return NOTDIR;
         }
         this.open.set(this.next, { path: name, at: 0 });
         size(out, this.next);
@@ -149,15 +162,14 @@ export class Files {
         this.writeStat(at, open.path, this.find(open.path));
         return SUCCESS;
       },
-      fd_read: (file, parts, count, out) => {
+      fd_read: (file, first, count, out) => {
         const open = this.open.get(file);
         const content = open && this.files.get(open.path);
         if (!content) {
           return BADF;
         }
         let read = 0;
-        for (let part = parts; part < parts + 8 * count; part += 8) {
-          const [at, length] = [this.view.getUint32(part, true), this.view.getUint32(part + 4, true)];
+        for (const [at, length] of parts(first, count)) {
           const piece = content.subarray(open.at, open.at + length);
           this.bytes(at, piece.length).set(piece);
           open.at += piece.length;
@@ -172,8 +184,12 @@ export class Files {
         if (!content) {
           return BADF;
         }
-        open.at = [0, open.at, content.length][from] + Number(offset);
-        this.view.setBigUint64(out, BigInt(open.at), true);
+        const place = [0, open.at, content.length][from] + Number(offset);
+        if (!(place >= 0)) {
+          return INVAL;
+        }
+        open.at = place;
+        long(out, place);
         return SUCCESS;
       },
       fd_readdir: (file, at, length, first, out) => {
@@ -195,11 +211,13 @@ export class Files {
         size(out, all.length);
         return SUCCESS;
       },
-      fd_write: (_, parts, count, out) => {
+      fd_write: (file, first, count, out) => {
+        if (file !== 1 && file !== 2) {
+          return BADF;
+        }
         let written = 0;
-        for (let part = parts; part < parts + 8 * count; part += 8) {
-          const length = this.view.getUint32(part + 4, true);
-          this.message += this.text(this.view.getUint32(part, true), length);
+        for (const [at, length] of parts(first, count)) {
+          this.message += this.decoder.decode(this.bytes(at, length).slice(), { stream: true });
           written += length;
         }
         const lines = this.message.split("\n");

@@ -1,6 +1,6 @@
 // A thread with an engine of its own, in a browser or in node.
 
-import { Engine } from "./engine.js";
+import { Engine, Refused } from "./engine.js";
 
 const SLICE = 20; // Milliseconds of work before messages are read again.
 
@@ -24,6 +24,7 @@ async function work() {
     return;
   }
   isRunning = true;
+  // After an error, nothing works any more.
   while (!engine.isIdle) {
     const end = performance.now() + SLICE;
     do {
@@ -46,16 +47,12 @@ const HANDLERS = {
   cancel({ number }) {
     engine.cancel(number);
   },
-  memory() {
-    tell({ memory: engine.memory });
-  },
 };
 
 listen(async ({ name, ...message }) => {
   try {
     await HANDLERS[name](message);
   } catch (error) {
-    // After a trap, the state of the module is unknown.
-    tell({ failed: error.message, number: message.number, isLost: error instanceof WebAssembly.RuntimeError });
+    tell({ failed: error.message, number: message.number, isLost: !(error instanceof Refused) });
   }
 });

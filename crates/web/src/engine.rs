@@ -14,6 +14,9 @@ use serde::Deserialize;
 /// The time for a request. Pages cancel what they no longer want.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// As many texts, sentences and other jobs as a server may allow.
+const MANY: usize = 1_000_000;
+
 /// The models that a page loads.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +63,11 @@ impl Engine {
         });
         let mut config = ServeConfig::new(served.collect());
         config.threads = 1;
-        config.limits.timeout = PATIENCE;
+        // The limits protect a server from strangers.
+        let limits = &mut config.limits;
+        limits.timeout = PATIENCE;
+        (limits.queue, limits.texts, limits.body) = (MANY, Some(MANY), 256 << 20);
+        (limits.characters, limits.tokens) = (100 * MANY, 100 * MANY);
         EmbeddedServer::new(config).map(Self)
     }
 
@@ -82,8 +89,8 @@ impl Engine {
         self.0.cancel(number.into());
     }
 
-    /// Does some work. The events are written to `out`: for each, the number of its request, 0, 1 or 2 for
-    /// the head, a part of the body and the end, and the length of the bytes that follow, all as little-endian
+    /// Does some work. The events are written to `out`: for each, the number of its request, 0 for the head,
+    /// 1 for a part of the body, 2 for the end or 3 for an early end, and the length of the bytes that follow, all as little-endian
     /// words.
     pub(crate) fn step(&mut self, out: &mut Vec<u8>) {
         for event in self.0.step() {
@@ -93,6 +100,7 @@ impl Engine {
                 }
                 ResponsePart::Body(bytes) => (1, bytes),
                 ResponsePart::End => (2, Default::default()),
+                ResponsePart::Failed => (3, Default::default()),
             };
             for word in [event.request as u32, kind, bytes.len() as u32] {
                 out.extend(word.to_le_bytes());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
 
-/// The bytes of a file, aligned to 64.
+/// The bytes of a file, or of a part of it. Those of a whole file are aligned to 64.
 #[derive(Debug)]
 pub(crate) struct Mapping(Bytes);
 

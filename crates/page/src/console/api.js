@@ -79,7 +79,7 @@ async function piece(reader) {
   try {
     return await reader.read();
   } catch (error) {
-    throw error.name === "AbortError" ? error : new Error("The connection to the server was lost.");
+    throw error.name === "AbortError" ? error : brokenOff(error);
   }
 }
 
@@ -88,7 +88,7 @@ function event(lines) {
   let name = "message";
   const data = [];
   for (const line of lines.split("\n")) {
-    const [, field, value] = line.match(/^(\w*):? ?(.*)$/) ?? [];
+    const [, field, value] = line.match(/^(\w*):? ?(.*)$/s) ?? [];
     if (field === "event") {
       name = value;
     } else if (field === "data") {

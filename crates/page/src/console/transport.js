@@ -7,3 +7,6 @@ async function transport(path, options) {
     throw error.name === "AbortError" ? error : new Error("The server cannot be reached. Is it still running?");
   }
 }
+
+// The error of a response that broke off.
+const brokenOff = () => new Error("The connection to the server was lost.");

@@ -17,12 +17,10 @@ pub fn web_page() -> String {
     })
 }
 
-/// Returns `offline.js`, the page's service worker, for files of this `version`: it stores the files of the
-/// page, so that it works without a network.
-pub fn offline_script(version: &str) -> String {
-    // What a page asks for before the script is at work.
-    let page = ["./", "manifest.json", "engine/attentive.js"];
-    format!("const [VERSION, PAGE] = {};\n\n{}", json!([version, page]), include_str!("offline.js"))
+/// Returns `offline.js`, the page's service worker, for files of this `version`: it stores the files at
+/// `paths`, so that the page works without a network.
+pub fn offline_script(version: &str, paths: &[String]) -> String {
+    format!("const [VERSION, PATHS] = {};\n\n{}", json!([version, paths]), include_str!("offline.js"))
 }
 
 #[cfg(test)]
@@ -42,7 +40,8 @@ mod tests {
 
     #[test]
     fn another_version_has_another_script() {
-        assert!(offline_script("a\"b").starts_with("const [VERSION, PAGE] = [\"a\\\"b\",["));
-        assert_ne!(offline_script("1"), offline_script("2"));
+        let paths = ["./".to_owned()];
+        assert!(offline_script("a\"b", &paths).starts_with("const [VERSION, PATHS] = [\"a\\\"b\",[\"./\"]]"));
+        assert_ne!(offline_script("1", &paths), offline_script("2", &paths));
     }
 }

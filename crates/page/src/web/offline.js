@@ -1,36 +1,44 @@
-// Keeps the files of the page, so that it works without a network. Each version of the files has a store of its own.
+// Keeps the files of the page, so that it works without a network. Each version of the files has a store of its own, which is
+// complete before it is used; other requests are none of its business.
 
-const PREFIX = "attentive ";
-const STORE = `${PREFIX}${registration.scope} ${VERSION}`;
+const PREFIX = `attentive ${registration.scope} `;
+const STORE = PREFIX + VERSION;
 
-const isOld = (name) => name.startsWith(`${PREFIX}${registration.scope} `) && name !== STORE;
+const address = (path) => new URL(path, registration.scope).href;
+const KEPT = new Set(PATHS.map(address));
 
-async function begin() {
-  for (const name of (await caches.keys()).filter(isOld)) {
-    await caches.delete(name);
-  }
-  await clients.claim();
-}
-
-// Files are stored when they are first asked for: the page asks for all of them when it opens.
-async function answer(request) {
+// Stores all files. Those that the browser has already are not transferred again.
+async function keep() {
   const store = await caches.open(STORE);
-  const known = await store.match(request);
-  if (known) {
-    return known;
+  for (const url of KEPT) {
+    const response = await fetch(url, { cache: "no-cache" });
+    if (!response.ok) {
+      throw new Error(`${url}: status ${response.status}`);
+    }
+    // A new response, since pages refuse those that were redirected.
+    const headers = { "Content-Type": response.headers.get("Content-Type") ?? "application/octet-stream" };
+    await store.put(url, new Response(response.body, { headers }));
   }
-  const response = await fetch(request, { cache: "no-cache" });
-  if (response.status === 200) {
-    await store.put(request, response.clone());
-  }
-  return response;
 }
 
-addEventListener("install", (event) => event.waitUntil(Promise.all([skipWaiting(), caches.open(STORE).then((store) => store.addAll(PAGE))])));
-addEventListener("activate", (event) => event.waitUntil(begin()));
+async function forgetOthers() {
+  const others = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== STORE);
+  await Promise.all(others.map((name) => caches.delete(name)));
+}
+
+async function answer(request, url) {
+  const store = await caches.open(STORE);
+  return (await store.match(url)) ?? fetch(request);
+}
+
+addEventListener("install", (event) => event.waitUntil(keep()));
+addEventListener("activate", (event) => event.waitUntil(forgetOthers()));
+// The page asks a new version to take over before it loads anything.
+addEventListener("message", ({ data }) => data === "take over" && skipWaiting());
 addEventListener("fetch", (event) => {
-  const { request } = event;
-  if (request.method === "GET" && request.url.startsWith(registration.scope)) {
-    event.respondWith(answer(request));
+  const { method, url } = event.request;
+  const plain = url.split(/[?#]/)[0];
+  if (method === "GET" && KEPT.has(plain)) {
+    event.respondWith(answer(event.request, plain));
   }
 });

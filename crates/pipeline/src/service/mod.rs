@@ -112,7 +112,7 @@ impl Service {
     pub fn start(pipeline: Arc<Pipeline>, limits: ServiceLimits) -> Result<Self> {
         let workers = if pipeline.is_on_device() { limits.workers.min(1) } else { limits.workers };
         let limits = ServiceLimits { workers, ..limits };
-        let (mut service, contract) = Self::without_workers(pipeline, limits)?;
+        let (mut service, contract) = Self::without_workers(pipeline, limits, true)?;
         for number in 0..workers {
             let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
             let contract = contract.clone();
@@ -134,13 +134,19 @@ impl Service {
         limits: ServiceLimits,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>)> {
         let limits = ServiceLimits { workers: 1, ..limits };
-        let (service, contract) = Self::without_workers(pipeline, limits)?;
+        let (service, contract) = Self::without_workers(pipeline, limits, false)?;
         let (pipeline, shared) = (Arc::clone(&service.pipeline), Arc::clone(&service.shared));
         let work = async move { Worker::new(0, &pipeline, &contract, &shared, limits).drive().await };
         Ok((service, work))
     }
 
-    fn without_workers(pipeline: Arc<Pipeline>, limits: ServiceLimits) -> Result<(Self, TokenContract)> {
+    /// A service whose workers are still to be started, with what they need. They have threads of their own if
+    /// its queue `blocks`.
+    fn without_workers(
+        pipeline: Arc<Pipeline>,
+        limits: ServiceLimits,
+        blocks: bool,
+    ) -> Result<(Self, TokenContract)> {
         let ServiceLimits { workers, batch, queue, per_client } = limits;
         if [workers, batch, queue, per_client].contains(&0) {
             return Err(Error::usage(
@@ -149,7 +155,7 @@ impl Service {
             ));
         }
         let contract = pipeline.contract()?;
-        let shared = Arc::new(Shared { queue: Queue::new(limits), counters: Counters::default() });
+        let shared = Arc::new(Shared { queue: Queue::new(limits, blocks), counters: Counters::default() });
         Ok((Self { pipeline, shared, threads: Vec::new() }, contract))
     }
 

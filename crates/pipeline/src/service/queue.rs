@@ -16,6 +16,8 @@ use super::{Admission, Client, Refused, ServiceLimits};
 #[derive(Debug)]
 pub(super) struct Queue {
     limits: ServiceLimits,
+    /// True if workers wait for jobs on threads of their own.
+    blocks: bool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,10 +47,12 @@ impl Queued for Job {
 }
 
 impl Queue {
-    /// An empty queue for the workers of `limits`.
-    pub(super) fn new(limits: ServiceLimits) -> Self {
+    /// An empty queue for the workers of `limits`. If it does not block, a worker without rows gets no job
+    /// where it would wait for one.
+    pub(super) fn new(limits: ServiceLimits, blocks: bool) -> Self {
         Self {
             limits,
+            blocks,
             state: Mutex::new(State { rows: vec![Some(0); limits.workers], ..State::default() }),
             changed: Condvar::new(),
         }
@@ -78,6 +82,9 @@ impl Queue {
         while rows == 0 && state.jobs.waiting() == 0 {
             if state.closed {
                 return ControlFlow::Break(());
+            }
+            if !self.blocks {
+                return ControlFlow::Continue(None);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

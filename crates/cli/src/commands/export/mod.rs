@@ -35,7 +35,7 @@ model becomes GPT-2 or Llama; a masked language model, tagger, classifier or enc
 DistilBERT, whichever has the same architecture. What was imported in bf16 or f16 is exported like that, also after training. With `--to \
 marian`, a translation model becomes Marian's `model.npz` with a SentencePiece model for each vocabulary of subwords, and \
 `decoder.yml`. With `--to firefox`, it becomes the files that Firefox, translateLocally and other programs with the same engine \
-read: the scales of 8-bit products are measured on the sentences of `--calibrate`, and what these products cost is reported. With `--to web`, any model becomes \
+read: the scales of 8-bit products are measured on the sentences of `--calibrate`, and what these products cost is reported. With `--to web`, a model of text becomes \
 a page for any web server, on which it works in the browser. A \
 model with any difference from these architectures is refused, and the message lists the differences. `attentive info` shows \
 what a model can be exported to; `configs/student-firefox.toml` trains a model that can be exported to Marian and Firefox.";
@@ -119,7 +119,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let exported = match args.to {
         Target::Web => {
             let web = WebExport {
-                languages: args.languages.as_deref().map(|codes| languages(Some(codes))).transpose()?,
+                languages: args
+                    .languages
+                    .as_deref()
+                    .map(|codes| languages(Some(codes), args.to))
+                    .transpose()?,
                 precision: args.precision,
                 license: args.license.as_deref(),
                 engine: args.engine.as_deref(),
@@ -193,7 +197,7 @@ fn to_firefox(
     text: &[String],
     references: &[Vec<String>],
 ) -> Result<(Exported, Int8Cost)> {
-    let languages = languages(args.languages.as_deref())?;
+    let languages = languages(args.languages.as_deref(), args.to)?;
     let parallel = match args.shortlist.as_deref() {
         Some([src, tgt]) => Some(input::read_aligned(src, std::slice::from_ref(tgt))?),
         _ => None,
@@ -202,10 +206,13 @@ fn to_firefox(
     FirefoxExport { languages, text, references, shortlist }.write(dir, &args.output)
 }
 
-/// Reads two codes such as `en-de`.
-fn languages(codes: Option<&str>) -> Result<[&str; 2]> {
-    let is_code =
-        |code: &str| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+/// Reads two codes such as `en-de`, for `target`.
+fn languages(codes: Option<&str>, target: Target) -> Result<[&str; 2]> {
+    // The page reads them as the server does.
+    let is_code = |code: &str| match target {
+        Target::Web => (2..=3).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_lowercase()),
+        Target::Tool(_) => !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'),
+    };
     match codes.and_then(|codes| codes.split_once('-')) {
         Some((src, tgt)) if is_code(src) && is_code(tgt) => Ok([src, tgt]),
         _ => Err(Error::usage(

@@ -9,9 +9,11 @@ use attentive_base::hexadecimal;
 use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::Config;
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
+use attentive_interop::name_of;
 use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
 use attentive_page::{offline_script, web_page};
+use attentive_text::Languages;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +26,9 @@ const PAPERS: [&str; 5] =
 
 /// The file that names the engine and its version.
 const DESCRIPTION: &str = "package.json";
+
+/// The page, as browsers ask for it.
+const PAGE: &str = "./";
 
 /// The format of `manifest.json`.
 const FORMAT: u32 = 1;
@@ -62,6 +67,12 @@ struct WebModel<'a> {
     files: Vec<WebFile>,
 }
 
+impl WebModel<'_> {
+    fn paths(&self) -> impl Iterator<Item = String> {
+        self.files.iter().map(|file| file.path.clone())
+    }
+}
+
 #[derive(Serialize)]
 struct WebFile {
     path: String,
@@ -84,13 +95,16 @@ impl WebExport<'_> {
     pub(super) fn write(&self, dir: &Path, out: &Path) -> Result<u64> {
         let engine = self.find_engine()?;
         let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent {
+            fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
+        }
         let folder =
             tempfile::Builder::new().prefix(".attentive-web-").tempdir_in(parent.unwrap_or(Path::new(".")));
         let folder = folder.map_err(Error::io("write", out))?;
         let root = folder.path();
         let name = match self.languages {
             Some(pair) => pair.join("-"),
-            None => name_of(dir),
+            None => served_name(dir),
         };
         let model = format!("models/{name}");
         create(&root.join("models"))?;
@@ -109,7 +123,8 @@ impl WebExport<'_> {
         let license = self.license;
         let models = [WebModel { name, dir: model, task, source, target, license, files }];
         let program = format!("attentive {}", env!("CARGO_PKG_VERSION"));
-        let manifest = json(&Manifest { format: FORMAT, program, models })?;
+        let manifest = Manifest { format: FORMAT, program, models };
+        let (manifest, models) = (json(&manifest)?, manifest.models);
         let page = web_page();
         let mut version = Sha256::new();
         for part in [&manifest, &page] {
@@ -119,7 +134,10 @@ impl WebExport<'_> {
             let path = root.join("engine").join(file);
             version.update(fs::read(&path).map_err(Error::io("read", &path))?);
         }
-        let offline = offline_script(&hexadecimal(version.finalize()));
+        let kept = [PAGE, "index.html", "manifest.json"].map(str::to_owned).into_iter();
+        let kept = kept.chain(ENGINE.iter().map(|file| format!("engine/{file}")));
+        let kept: Vec<String> = kept.chain(models.iter().flat_map(WebModel::paths)).collect();
+        let offline = offline_script(&hexadecimal(version.finalize()), &kept);
         for (name, text) in [("manifest.json", manifest), ("index.html", page), ("offline.js", offline)] {
             let path = root.join(name);
             bytes += text.len() as u64;
@@ -133,6 +151,9 @@ impl WebExport<'_> {
     /// Writes the model, and returns its task.
     fn write_model(&self, dir: &Path, out: &Path) -> Result<&'static str> {
         let described = checkpoint::describe(dir)?;
+        if let Some(pair) = self.languages {
+            Languages::matching(pair, &described.tokenizers, &described.config.model.family)?;
+        }
         let stored = described.is_quantized.then_some(described.precision);
         match (stored, self.precision) {
             (Some(stored), Some(asked)) if stored != asked => {
@@ -204,11 +225,10 @@ fn places() -> Vec<PathBuf> {
     ["web", "../share/attentive/web", "../web"].iter().map(|place| folder.join(place)).collect()
 }
 
-/// A name for the model in `dir`: that of its directory, without what names of served models lack.
-fn name_of(dir: &Path) -> String {
+/// A name for the model in `dir` with the characters that names of served models may have.
+fn served_name(dir: &Path) -> String {
     let home = Config::home(dir);
-    let home = fs::canonicalize(&home).unwrap_or(home);
-    let name = home.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name_of(&fs::canonicalize(&home).unwrap_or(home));
     let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().map(usable).take(64).collect();
     if name.is_empty() { "model".to_owned() } else { name }

@@ -2,7 +2,7 @@ use super::super::job::{Cost, RequestHandle};
 use super::*;
 
 fn queue(capacity: usize, workers: usize) -> Queue {
-    Queue::new(ServiceLimits { workers, batch: 32, queue: capacity, per_client: capacity })
+    Queue::new(ServiceLimits { workers, batch: 32, queue: capacity, per_client: capacity }, true)
 }
 
 /// Adds jobs for which there must be room.
@@ -121,7 +121,7 @@ fn a_request_is_added_as_a_whole_or_not_at_all() {
 
 #[test]
 fn no_client_fills_the_queue() {
-    let queue = Queue::new(ServiceLimits { workers: 1, batch: 32, queue: 8, per_client: 6 });
+    let queue = Queue::new(ServiceLimits { workers: 1, batch: 32, queue: 8, per_client: 6 }, true);
     let (first, four) = jobs(4, 1, 1);
     add(&queue, 1, four).unwrap();
     let (_refused, three) = jobs(3, 1, 1);
