@@ -44,9 +44,9 @@ struct Head {
 }
 
 /// A server.
-pub(crate) struct Engine(EmbeddedServer);
+pub(crate) struct WebEngine(EmbeddedServer);
 
-impl Engine {
+impl WebEngine {
     /// Loads the models that `start` names, in JSON.
     ///
     /// # Errors

@@ -3,10 +3,10 @@
 
 use std::cell::RefCell;
 
-use crate::engine::Engine;
+use crate::engine::WebEngine;
 
 thread_local! {
-    static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+    static ENGINE: RefCell<Option<WebEngine>> = const { RefCell::new(None) };
     static OUTPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -50,7 +50,7 @@ fn put(bytes: Vec<u8>) -> usize {
 /// Loads models. Returns the length of the problem, if there is one.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn start(at: *mut u8, len: usize) -> usize {
-    match Engine::new(&taken(at, len)) {
+    match WebEngine::new(&taken(at, len)) {
         Ok(engine) => {
             ENGINE.set(Some(engine));
             0
@@ -93,5 +93,5 @@ pub(crate) extern "C" fn step() -> usize {
 /// True if no request is in progress.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn is_idle() -> bool {
-    ENGINE.with_borrow(|engine| engine.as_ref().is_none_or(Engine::is_idle))
+    ENGINE.with_borrow(|engine| engine.as_ref().is_none_or(WebEngine::is_idle))
 }

@@ -28,7 +28,7 @@ AutoTokenizer.from_pretrained(\"multi30k-hf\"); m = M.from_pretrained(\"multi30k
 runs.\", return_tensors=\"pt\"))[0], skip_special_tokens=True))'
   attentive export runs/student --to firefox --languages en-de --calibrate dev.en --ref dev.de --shortlist train.en train.de \
 --output student-ende
-  attentive export runs/student --to web --languages en-de --output site && python3 -m http.server -d site
+  attentive export runs/student --to web --languages en-de --output site && cd site && python3 -m http.server
 
 With `--to hf`, an encoder-decoder becomes MarianMT, BART, mBART, M2M-100 (also for NLLB) or T5; a causal language \
 model becomes GPT-2 or Llama; a masked language model, tagger, classifier or encoder becomes BERT, RoBERTa, MPNet or \
