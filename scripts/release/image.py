@@ -12,9 +12,8 @@ def build(program, output):
     with tempfile.TemporaryDirectory() as folder:
         layout, files = Path(folder) / "layout", Path(folder) / "files"
         put(files / "usr/bin/attentive", program.binary.read_bytes(), 0o755)
-        for path, content in program.documents():
-            if path.startswith("doc/"):
-                put(files / "usr/share" / path, content, 0o644)
+        for name, content in program.papers():
+            put(files / "usr/share/doc/attentive" / name, content, 0o644)
         tag = f"{layout}:{program.version}"
         run("init", "--layout", layout)
         run("new", "--image", tag)
