@@ -1,6 +1,8 @@
 //! Packing: copies the operands into the order in which the microkernels read them.
 
 use super::View;
+#[cfg(target_feature = "simd128")]
+use super::isa::MR_128;
 #[cfg(target_arch = "x86_64")]
 use super::isa::MR_512;
 use super::isa::{Isa, MR};
@@ -54,6 +56,8 @@ vectorized! {
     fn copy_panels(width: usize, depth: usize, rows: &[f32], stride: usize, panels: &mut [f32]) {
         match width {
             MR => copy_panels_of::<MR>(depth, rows, stride, panels),
+            #[cfg(target_feature = "simd128")]
+            MR_128 => copy_panels_of::<MR_128>(depth, rows, stride, panels),
             #[cfg(target_arch = "x86_64")]
             MR_512 => copy_panels_of::<MR_512>(depth, rows, stride, panels),
             PANEL => copy_panels_of::<PANEL>(depth, rows, stride, panels),
@@ -105,6 +109,8 @@ pub(super) fn pack_a(isa: Isa, a: View<'_>, rows: usize, depth: usize, packed: &
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) => pack_a_panels::<MR_512>(a, rows, depth, packed),
+        #[cfg(target_feature = "simd128")]
+        Isa::Simd128(_) => pack_a_panels::<MR_128>(a, rows, depth, packed),
         _ => pack_a_panels::<MR>(a, rows, depth, packed),
     }
 }
