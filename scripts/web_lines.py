@@ -1,8 +1,9 @@
-"""Compares the engine for web pages in Chromium with the program, line by line, as scripts/web_lines.mjs does in node:
+"""Compares the engine for web pages with the program, line by line, greedily and with beam 5, in f32 and int8, in node and Chromium:
 
     scripts/web && cargo build --release && python3 scripts/web_lines.py MODEL SRC [LINES]
 
-Needs chromedriver (Debian: chromium-driver).
+Prints how many texts are equal, the largest difference of scores, and every line that differs, with both scores. Needs node and
+chromedriver (Debian: nodejs, chromium-driver).
 """
 
 import functools
@@ -18,17 +19,21 @@ from browser import Browser
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "target" / "release" / "attentive"
 MINUTES = 10
-TRANSLATE = """
-    const [lines, beam] = arguments;
-    return (async () => {
-      const { load } = await import("./engine/attentive.js");
-      const models = await load(".");
-      const body = JSON.stringify({ text: lines, beam_width: beam, split_sentences: false, keep_placeables: false });
-      const response = await models.fetch("/api/translate", { method: "POST", headers: { "content-type": "application/json" }, body });
-      const { results } = await response.json();
-      models.close();
-      return results.map(({ translations: [best] }) => best);
-    })();
+TRANSLATE = """async (load, address, lines, beam) => {
+  const models = await load(address);
+  const body = JSON.stringify({ text: lines, beam_width: beam, split_sentences: false, keep_placeables: false });
+  const response = await models.fetch("/api/translate", { method: "POST", headers: { "content-type": "application/json" }, body });
+  const { results } = await response.json();
+  models.close();
+  return results.map(({ translations: [best] }) => best);
+}"""
+IN_CHROMIUM = f"""const all = arguments;
+return import("./engine/attentive.js").then(({{ load }}) => ({TRANSLATE})(load, ".", ...all));
+"""
+IN_NODE = f"""import {{ readFileSync }} from "node:fs";
+const {{ site, lines, beam }} = JSON.parse(readFileSync(0, "utf8"));
+const {{ load }} = await import(`${{site}}/engine/attentive.js`);
+console.log(JSON.stringify(await ({TRANSLATE})(load, `file://${{site}}`, lines, beam)));
 """
 
 
@@ -39,6 +44,12 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def run(*command):
     return subprocess.run([PROGRAM, *map(str, command)], check=True, capture_output=True, text=True).stdout
+
+
+def in_node(site, lines, beam):
+    task = json.dumps({"site": str(site), "lines": lines, "beam": beam})
+    command = ["node", "--input-type=module", "--eval", IN_NODE]
+    return json.loads(subprocess.run(command, input=task, check=True, capture_output=True, text=True).stdout)
 
 
 def main():
@@ -53,12 +64,14 @@ def main():
         with Browser() as browser:
             browser.command("/timeouts", {"script": 60_000 * MINUTES})
             for precision in "f32", "int8":
-                run("export", model, "--to", "web", "--precision", precision, "--output", pathlib.Path(folder, precision))
+                site = pathlib.Path(folder, precision)
+                run("export", model, "--to", "web", "--precision", precision, "--output", site)
                 browser.command("/url", {"url": f"http://127.0.0.1:{server.server_port}/{precision}/"})
                 for beam in 1, 5:
                     own = run("translate", model, text, "--json", "--precision", precision, "--beam-width", beam).splitlines()
                     own = [json.loads(line)["translations"][0] for line in own]
-                    compare(f"{precision}, beam {beam}", own, browser.run(TRANSLATE, lines, beam))
+                    compare(f"node, {precision}, beam {beam}", own, in_node(site, lines, beam))
+                    compare(f"Chromium, {precision}, beam {beam}", own, browser.run(IN_CHROMIUM, lines, beam))
 
 
 def compare(what, own, found):

@@ -5,7 +5,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRequire } from "node:module";
-import { performance } from "node:perf_hooks";
+
+import { measured } from "./measured.mjs";
 
 const [folder, task] = process.argv.slice(2);
 const { model, shortlist, vocabularies, lines, batch } = JSON.parse(readFileSync(task, "utf8"));
@@ -34,59 +35,47 @@ workspace: 128
 max-length-factor: 2.0
 `;
 
-const started = performance.now();
-const Module = {};
-globalThis.Module = Module;
-globalThis.self = globalThis;
-globalThis.require = createRequire(import.meta.url);
-globalThis.importScripts = () => {};
-globalThis.location ??= new URL(`file://${folder}/`);
-const ready = new Promise((resolve, reject) => {
-  Module.instantiateWasm = (imports, accept) => {
-    const calls = Object.entries(FALLBACKS).map(([name, own]) => [name, (...all) => Module.asm[own](...all)]);
-    const wasm = readFileSync(join(folder, "worker", "bergamot-translator-worker.wasm"));
-    WebAssembly.instantiate(wasm, { ...imports, wasm_gemm: Object.fromEntries(calls) })
-      .then(({ instance }) => accept(instance))
-      .catch(reject);
-    return {};
+await measured(lines, batch, async () => {
+  const Module = {};
+  globalThis.Module = Module;
+  globalThis.self = globalThis;
+  globalThis.require = createRequire(import.meta.url);
+  globalThis.importScripts = () => {};
+  globalThis.location ??= new URL(`file://${folder}/`);
+  const ready = new Promise((resolve, reject) => {
+    Module.instantiateWasm = (imports, accept) => {
+      const calls = Object.entries(FALLBACKS).map(([name, own]) => [name, (...all) => Module.asm[own](...all)]);
+      const wasm = readFileSync(join(folder, "worker", "bergamot-translator-worker.wasm"));
+      WebAssembly.instantiate(wasm, { ...imports, wasm_gemm: Object.fromEntries(calls) })
+        .then(({ instance }) => accept(instance))
+        .catch(reject);
+      return {};
+    };
+    Module.onRuntimeInitialized = () => resolve();
+  });
+  (0, eval)(readFileSync(join(folder, "worker", "bergamot-translator-worker.js"), "utf8"));
+  await ready;
+
+  const memory = (path, alignment) => {
+    const bytes = new Int8Array(readFileSync(path));
+    const aligned = new Module.AlignedMemory(bytes.byteLength, alignment);
+    aligned.getByteArrayView().set(bytes);
+    return aligned;
   };
-  Module.onRuntimeInitialized = () => resolve();
+  const all = new Module.AlignedMemoryList();
+  vocabularies.forEach((path) => all.push_back(memory(path, 64)));
+  const service = new Module.BlockingService({ cacheSize: 0 });
+  const loaded = new Module.TranslationModel(CONFIG, memory(model, 256), memory(shortlist, 64), all, null);
+  return (texts) => {
+    const input = new Module.VectorString();
+    const options = new Module.VectorResponseOptions();
+    for (const text of texts) {
+      input.push_back(text);
+      options.push_back({ alignment: false, html: false, qualityScores: false });
+    }
+    const responses = service.translate(loaded, input, options);
+    const found = texts.map((_, number) => responses.get(number).getTranslatedText());
+    [input, options, responses].forEach((one) => one.delete());
+    return found;
+  };
 });
-(0, eval)(readFileSync(join(folder, "worker", "bergamot-translator-worker.js"), "utf8"));
-await ready;
-
-const memory = (path, alignment) => {
-  const bytes = new Int8Array(readFileSync(path));
-  const aligned = new Module.AlignedMemory(bytes.byteLength, alignment);
-  aligned.getByteArrayView().set(bytes);
-  return aligned;
-};
-const all = new Module.AlignedMemoryList();
-vocabularies.forEach((path) => all.push_back(memory(path, 64)));
-const service = new Module.BlockingService({ cacheSize: 0 });
-const loaded = new Module.TranslationModel(CONFIG, memory(model, 256), memory(shortlist, 64), all, null);
-
-const translate = (texts) => {
-  const input = new Module.VectorString();
-  const options = new Module.VectorResponseOptions();
-  for (const text of texts) {
-    input.push_back(text);
-    options.push_back({ alignment: false, html: false, qualityScores: false });
-  }
-  const responses = service.translate(loaded, input, options);
-  const found = texts.map((_, number) => responses.get(number).getTranslatedText());
-  [input, options, responses].forEach((one) => one.delete());
-  return found;
-};
-
-translate(lines.slice(0, 1));
-const start = (performance.now() - started) / 1000;
-const before = process.cpuUsage();
-const begun = performance.now();
-const found = [];
-for (let first = 0; first < lines.length; first += batch) {
-  found.push(...translate(lines.slice(first, first + batch)));
-}
-const seconds = (performance.now() - begun) / 1000;
-const { user, system } = process.cpuUsage(before);
-console.log(JSON.stringify({ start, seconds, cpu: (user + system) / 1e6, lines: found }));

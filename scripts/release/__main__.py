@@ -14,8 +14,8 @@ or `aarch64` for Linux on these processors, or `windows` for Windows on x86-64, 
 Each package contains the licenses of all its dependencies and a list of them (an SBOM in the format of CycloneDX). `SHA256SUMS`
 has the checksums of all files in DIR.
 
-It needs cargo with the target wasm32-wasip1, a C compiler, Python 3.10 and, for the image, Debian's `umoci`; for the wheel, it installs maturin from PyPI
-into a virtual environment. For another system than this one, it also needs Rust's standard library for it, and from Debian:
+It needs cargo with the target wasm32-wasip1, a C compiler, Python 3.10 and, for the image, Debian's `umoci`; for the wheel, it
+installs maturin from PyPI into a virtual environment. For another system than this one, it also needs Rust's standard library for it, and from Debian:
 
 - aarch64: gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 - windows: gcc-mingw-w64-x86-64

@@ -90,7 +90,8 @@ async function newWorker() {
     return new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
   }
   const { Worker: Thread } = await import("node:worker_threads");
-  const thread = new Thread(new URL("./worker.js", import.meta.url));
+  // Options of the main program, such as --eval, are not for a thread.
+  const thread = new Thread(new URL("./worker.js", import.meta.url), { execArgv: [] });
   thread.unref(); // A thread that waits does not keep the program alive; see `hold`.
   return thread;
 }

@@ -66,6 +66,18 @@ for (const name of ["transformer-post", "transformer-rotary", "seq2seq-bahdanau"
   });
 }
 
+test("a model that is stored in bf16 stays in bf16", async () => {
+  const [small, site] = [join(folder, "bf16"), join(folder, "bf16-site")];
+  run("quantize", join(runs, "transformer-post", "run"), "--precision", "bf16", "--output", small);
+  run("export", small, "--to", "web", "--engine", engine, "--output", site);
+  const models = await load(pathToFileURL(site));
+  assert.equal(models.models[0].precision, "bf16");
+  const expected = run("translate", small, join(runs, "transformer-post", "src")).trimEnd().split("\n");
+  const { results } = await answer(models, "/api/translate", { text: lines("transformer-post", "src"), split_sentences: false });
+  assert.deepEqual(results.map(({ translations: [best] }) => best.text), expected);
+  models.close();
+});
+
 test("languages and the license are in the manifest", async () => {
   const models = await load(exported("transformer-post", "int8", "--languages", "en-it", "--license", "CC0"));
   assert.deepEqual([models.models[0].source, models.models[0].target], ["en", "it"]);
@@ -161,10 +173,12 @@ test("the other tasks", async () => {
   const [{ gaps: guesses }] = own("encoder-only", "fill", "RUN", "<mask>", "--json");
   const { gaps } = await answer(fills, "/api/fill", { text: "<mask>", count: 1 });
   assert.deepEqual([gaps.length, gaps[0][0].token], [guesses.length, guesses[0][0].token]);
-  const vectors = run("embed", join(runs, "encoder-only", "run"), join(runs, "encoder-only", "lines")).trim().split("\n");
-  const { results } = await answer(fills, "/api/embed", { text: lines("encoder-only", "lines") });
-  assert.equal(results.length, vectors.length);
   fills.close();
+  const embeds = await load(exported("encoder-only", "int8"));
+  const vectors = own("encoder-only", "embed", "RUN", join(runs, "encoder-only", "lines"), "--precision", "int8");
+  const { results } = await answer(embeds, "/api/embed", { text: lines("encoder-only", "lines") });
+  assert.deepEqual(results.map(({ vector }) => vector), vectors.map(({ vector }) => vector));
+  embeds.close();
 });
 
 test("errors say what is wrong", async () => {
