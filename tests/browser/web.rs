@@ -112,6 +112,52 @@ fn a_text_of_40_kb_is_translated() {
     });
 }
 
+/// Two models work side by side, a text is given up, and markup is kept.
+#[test]
+fn one_page_has_two_models() {
+    let folder = Folder::new();
+    if !export(&folder, "transformer") {
+        return;
+    }
+    models::train(&folder, "other", "seq2seq");
+    let outcome = folder.run("export runs/other --to web --precision f32 --output site/other");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.write("in", "1 2 3 4 5");
+    let expected = ["model", "other"].map(|name| folder.run(&format!("translate runs/{name} in")).stdout);
+    let server = StaticServer::start(&folder.path("site"));
+    visit(&server.address.clone(), |page| {
+        page.wait_for("h2");
+        page.act(SCRIPT);
+        page.until("window.outcome");
+        page.expect("window.outcome.error", Value::Null);
+        page.expect("window.outcome.texts", expected.map(|text| text.trim_end().to_owned()).to_vec());
+        page.expect("window.outcome.given_up", "enough");
+        page.read("window.outcome.html", |html: &String| {
+            html.starts_with("<p class=\"x\">") && html.ends_with("</p><script>4 5</script>")
+        });
+    });
+}
+
+const SCRIPT: &str = r#"
+const script = async () => {
+  const { load } = await import("./engine/attentive.js");
+  const [first, other] = await Promise.all([load("."), load("other")]);
+  const stop = new AbortController();
+  const long = (async () => {
+    for await (const sentence of other.translate("1 2 3 4 5. ".repeat(4000), { signal: stop.signal })) {
+      stop.abort(new Error("enough"));
+    }
+  })();
+  const given_up = await long.catch(({ message }) => message);
+  const texts = await Promise.all([first, other].map((models) => models.translateText("1 2 3 4 5")));
+  const { text: html } = await first.translateFile("a.html", '<p class="x">1 2 <b>3</b></p><script>4 5</script>');
+  first.close();
+  other.close();
+  return { error: null, given_up, texts, html };
+};
+script().catch((error) => ({ error: String(error) })).then((outcome) => (window.outcome = outcome));
+"#;
+
 /// The page says what is wrong if a file is damaged.
 #[test]
 fn a_damaged_file_is_named() {
