@@ -1,21 +1,21 @@
-"""Compares the engine for web pages with the program, line by line, greedily and with beam 5, in f32 and int8, in node and Chromium:
+"""Compares the engine for web pages with the program, line by line, greedily and with beam 5, in f32 and int8, in node, Chromium and
+Firefox, as far as they are there:
 
     scripts/web && cargo build --release && python3 scripts/web_lines.py MODEL SRC [LINES]
 
-Prints how many texts are equal, the largest difference of scores, and every line that differs, with both scores. Needs node and
-chromedriver (Debian: nodejs, chromium-driver).
+Prints how many texts are equal, the largest difference of scores, and every line that differs, with both scores.
 """
 
 import functools
 import http.server
 import json
 import pathlib
+import queue
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-
-from browser import Browser
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "target" / "release" / "attentive"
 MINUTES = 10
@@ -27,19 +27,33 @@ TRANSLATE = """async (load, address, lines, beam) => {
   models.close();
   return results.map(({ translations: [best] }) => best);
 }"""
-IN_CHROMIUM = f"""const all = arguments;
-return import("./engine/attentive.js").then(({{ load }}) => ({TRANSLATE})(load, ".", ...all));
-"""
+IN_PAGE = f"""<!doctype html><script type="module">
+import {{ load }} from "./engine/attentive.js";
+const answer = (async () => ({TRANSLATE})(load, ".", ...(await (await fetch("task.json")).json())))();
+const body = JSON.stringify(await answer.catch((error) => ({{ error: `${{error}}` }})));
+await fetch("outcome", {{ method: "POST", body }});
+</script>"""
 IN_NODE = f"""import {{ readFileSync }} from "node:fs";
 const {{ site, lines, beam }} = JSON.parse(readFileSync(0, "utf8"));
 const {{ load }} = await import(`${{site}}/engine/attentive.js`);
 console.log(JSON.stringify(await ({TRANSLATE})(load, `file://${{site}}`, lines, beam)));
 """
+BROWSERS = {
+    "Chromium": ["chromium", "--headless=new", "--no-sandbox", "--user-data-dir={profile}", "{page}"],
+    "Firefox": ["firefox-esr", "--headless", "--no-remote", "--profile", "{profile}", "{page}"],
+}
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """A folder, and what a page sends when it is done."""
+
     def log_message(self, *_):
         pass
+
+    def do_POST(self):
+        self.server.outcomes.put(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(204)
+        self.end_headers()
 
 
 def run(*command):
@@ -52,26 +66,44 @@ def in_node(site, lines, beam):
     return json.loads(subprocess.run(command, input=task, check=True, capture_output=True, text=True).stdout)
 
 
+def in_browser(command, server, site, lines, beam):
+    (site / "task.json").write_text(json.dumps([lines, beam]), encoding="utf-8")
+    (site / "lines.html").write_text(IN_PAGE, encoding="utf-8")
+    page = f"http://127.0.0.1:{server.server_port}/{site.name}/lines.html"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        arguments = [part.format(profile=profile, page=page) for part in command]
+        browser = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            outcome = server.outcomes.get(timeout=60 * MINUTES)
+        finally:
+            browser.terminate()
+            browser.wait()
+    if "error" in outcome:
+        raise SystemExit(f"{command[0]}: {outcome['error']}")
+    return outcome
+
+
 def main():
     model, source = map(pathlib.Path, sys.argv[1:3])
     lines = source.read_text(encoding="utf-8").split("\n")[: int(sys.argv[3]) if len(sys.argv) > 3 else 500]
+    browsers = {name: command for name, command in BROWSERS.items() if shutil.which(command[0])}
+    for name in BROWSERS.keys() - browsers.keys():
+        print(f"there is no {name}")
     with tempfile.TemporaryDirectory() as folder:
         text = pathlib.Path(folder, "lines")
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        handler = functools.partial(Quiet, directory=folder)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
+        server.outcomes = queue.Queue()
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Browser() as browser:
-            browser.command("/timeouts", {"script": 60_000 * MINUTES})
-            for precision in "f32", "int8":
-                site = pathlib.Path(folder, precision)
-                run("export", model, "--to", "web", "--precision", precision, "--output", site)
-                browser.command("/url", {"url": f"http://127.0.0.1:{server.server_port}/{precision}/"})
-                for beam in 1, 5:
-                    own = run("translate", model, text, "--json", "--precision", precision, "--beam-width", beam).splitlines()
-                    own = [json.loads(line)["translations"][0] for line in own]
-                    compare(f"node, {precision}, beam {beam}", own, in_node(site, lines, beam))
-                    compare(f"Chromium, {precision}, beam {beam}", own, browser.run(IN_CHROMIUM, lines, beam))
+        for precision in "f32", "int8":
+            site = pathlib.Path(folder, precision)
+            run("export", model, "--to", "web", "--precision", precision, "--output", site)
+            for beam in 1, 5:
+                own = run("translate", model, text, "--json", "--precision", precision, "--beam-width", beam).splitlines()
+                own = [json.loads(line)["translations"][0] for line in own]
+                compare(f"node, {precision}, beam {beam}", own, in_node(site, lines, beam))
+                for name, command in browsers.items():
+                    compare(f"{name}, {precision}, beam {beam}", own, in_browser(command, server, site, lines, beam))
 
 
 def compare(what, own, found):

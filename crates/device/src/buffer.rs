@@ -6,7 +6,8 @@ use std::fmt::{self, Debug, Formatter};
 use std::mem;
 
 use crate::current;
-use crate::pool::{self, Pages, SMALLEST};
+use crate::platform::Pages;
+use crate::pool::{self, SMALLEST};
 use crate::rehearsal::VirtualBuffer;
 
 /// A vector of numbers in the memory of a [device](crate::Device), which only this device can read and write.

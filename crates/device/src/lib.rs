@@ -16,6 +16,7 @@ mod hardware;
 mod losses;
 mod op;
 mod operands;
+mod platform;
 mod pool;
 mod rehearsal;
 pub mod verdict;

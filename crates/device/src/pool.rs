@@ -7,7 +7,7 @@ use std::alloc::{Layout, handle_alloc_error};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memmap2::MmapMut;
+use crate::platform::Pages;
 
 /// The limit of the pools of all threads.
 static LIMIT: Limit = Limit::new(MAX_KEPT);
@@ -80,29 +80,10 @@ pub(crate) trait Poolable {
     fn capacity(&self) -> usize;
 }
 
-/// Pages of the operating system, which take no memory before they are first written, and give it back when
-/// they are dropped. An allocator would keep the memory of buffers that are no longer needed, beside that of
-/// the larger ones that replace them.
-#[derive(Debug)]
-pub(crate) struct Pages(MmapMut);
-
-impl Pages {
-    /// The elements for which there is room.
-    pub(crate) fn values(&self) -> &[f32] {
-        bytemuck::cast_slice(&self.0)
-    }
-
-    /// The elements for which there is room, to change them.
-    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
-        bytemuck::cast_slice_mut(&mut self.0)
-    }
-}
-
 impl Poolable for Pages {
     fn new(capacity: usize) -> Self {
         let layout = Layout::array::<f32>(capacity).expect("no buffer is larger than the memory");
-        let pages = MmapMut::map_anon(layout.size());
-        Self(pages.unwrap_or_else(|_| handle_alloc_error(layout)))
+        Self::of(capacity).unwrap_or_else(|| handle_alloc_error(layout))
     }
 
     fn capacity(&self) -> usize {

@@ -10,6 +10,7 @@ const tell = (message, moved = []) => port.postMessage(message, moved);
 const listen = (handler) => (isBrowser ? (port.onmessage = ({ data }) => handler(data)) : port.on("message", handler));
 
 let engine = null;
+const said = []; // What the module has written, such as why it stopped.
 let isRunning = false;
 
 // Waits until messages that have arrived were read.
@@ -37,7 +38,10 @@ async function work() {
 
 const HANDLERS = {
   async start({ module, files, models }) {
-    engine = await Engine.start(module, files, models, (line) => tell({ line }));
+    engine = await Engine.start(module, files, models, (line) => {
+      said.push(line);
+      tell({ line });
+    });
     tell({ started: true, memory: engine.memory });
   },
   async send({ number, request }) {
@@ -53,6 +57,8 @@ listen(async ({ name, ...message }) => {
   try {
     await HANDLERS[name](message);
   } catch (error) {
-    tell({ failed: error.message, number: message.number, isLost: !(error instanceof Refused) });
+    const isLost = !(error instanceof Refused);
+    const failed = isLost ? `The engine has stopped: ${[...said, error.message].join("\n")}` : error.message;
+    tell({ failed, number: message.number, isLost });
   }
 });

@@ -26,6 +26,19 @@ function run(...command) {
   return stdout;
 }
 
+const LARGE = `
+[data]
+train = { builtin = "grammar", pairs = 500 }
+valid = { builtin = "grammar", pairs = 10 }
+[tokenizer]
+vocab_size = 500
+[model]
+d_model = 256
+[train]
+max_steps = 1
+batch_tokens = 512
+`;
+
 // The models of a fixture, exported in `precision`.
 let exports = 0;
 function exported(name, precision, ...more) {
@@ -180,6 +193,32 @@ test("the other tasks", async () => {
   assert.deepEqual(results.map(({ vector }) => vector), vectors.map(({ vector }) => vector));
   embeds.close();
 });
+
+// Of the usual width, since other code works on large matrices.
+for (const [family, task, field, ...settings] of [
+  ["transformer", "translate", "text", "model.decoder_mixing=ssru", "model.n_encoder_layers=6"],
+  ["transformer", "translate", "text"],
+  ["seq2seq", "translate", "text", "model.recurrent.d_hidden=256"],
+  ["decoder_only", "generate", "prompt", "data.units=stream"],
+  ["encoder_only", "fill", "text"],
+  ["tagger", "tag", "text", "model.encoder=transformer", "tokenizer.kind=word", "tokenizer.vocabulary=separate"],
+  ["classifier", "classify", "text"],
+]) {
+  test(`a large ${[family, ...settings].join(", ")}: what it does, and an explanation`, async () => {
+    const [model, site] = [mkdtempSync(join(folder, "large-")), mkdtempSync(join(folder, "site-"))].map((path) => join(path, "run"));
+    writeFileSync(`${model}.toml`, LARGE);
+    const all = [`model.family=${family}`, ...settings].flatMap((setting) => ["--set", setting]);
+    run("train", `${model}.toml`, "--output", model, ...all);
+    run("export", model, "--to", "web", "--engine", engine, "--output", site);
+    const models = await load(pathToFileURL(site));
+    const text = `${"the old dog does not see a small house ".repeat(10)}${family === "encoder_only" ? "<mask>" : "."}`;
+    const body = { [field]: text, ...(task === "generate" && { max_new_tokens: 10, temperature: 0 }) };
+    await answer(models, `/api/${task}`, body);
+    const explained = await answer(models, "/api/explain", { text });
+    assert.ok(explained.src.length + explained.tgt.length > 80);
+    models.close();
+  });
+}
 
 test("errors say what is wrong", async () => {
   const models = await load(exported("transformer-post", "f32"));

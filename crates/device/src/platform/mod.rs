@@ -1,0 +1,5 @@
+//! What depends on the system.
+
+mod pages;
+
+pub(crate) use pages::Pages;
