@@ -24,8 +24,9 @@ impl Backend for IncrementalBatch<'_> {
         };
         match &input.positions {
             PositionEncoding::None => embed(None),
-            PositionEncoding::Fixed(rows) => {
+            PositionEncoding::Fixed(positions) => {
                 let d = table.shape()[1];
+                let rows = positions.first(self.positions.iter().max().map_or(0, |last| last + 1));
                 let row = |&position: &usize| &rows[position * d..][..d];
                 let rows: Vec<f32> = self.positions.iter().flat_map(row).copied().collect();
                 embed(Some(TapePositionRows { table: rows.into(), len: ids.len() }))

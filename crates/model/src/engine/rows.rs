@@ -102,9 +102,13 @@ impl<'a, A> Backend for Rows<'a, A> {
         _dropout: Option<Dropout>,
     ) -> ScratchBuffer<'a> {
         let d = table.d_in();
+        let fixed;
         let (vectors, offset): (&[f32], usize) = match &input.positions {
             PositionEncoding::None => (&[], 0),
-            PositionEncoding::Fixed(rows) => (rows, 0),
+            PositionEncoding::Fixed(table) => {
+                fixed = table.first(self.positions.iter().max().map_or(0, |last| last + 1));
+                (&fixed, 0)
+            }
             PositionEncoding::Learned { table, offset } => (table, *offset),
         };
         let scale = input.scale as f32;

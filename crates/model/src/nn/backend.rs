@@ -8,13 +8,13 @@
 
 use std::fmt::Debug;
 
-use attentive_architecture::{self as architecture, ActivationKind, Sinusoids};
+use attentive_architecture::{self as architecture, ActivationKind};
 use attentive_base::batch::TokenId;
 use attentive_tape::Causality;
 
 use super::{
     AdditiveAttention, AdditiveScores, Attention, Dropout, Input, Linear, MultiplicativeAttention, Norm,
-    RecurrentLayer, sinusoids,
+    RecurrentLayer,
 };
 
 /// A way to keep the weights of layers.
@@ -34,11 +34,6 @@ pub trait Storage: Clone + Debug + 'static {
         max_len: usize,
         table: Option<Self::Vector>,
     ) -> Self::Relative;
-
-    /// Returns the table of fixed positions, `[len, d_model]`.
-    fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
-        sinusoids(layout, len, d_model)
-    }
 }
 
 /// Operations on the rows of sequences, `[rows, d]`.

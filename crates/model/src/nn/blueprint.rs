@@ -1,6 +1,6 @@
 //! A model whose weights are left out.
 
-use attentive_architecture::{Architecture, AttentionSpec, HeadSpec, Sinusoids};
+use attentive_architecture::{Architecture, AttentionSpec, HeadSpec};
 use attentive_tape::Causality;
 
 use super::{ParameterDeclaration, Stacks, Storage, WeightSource};
@@ -64,10 +64,6 @@ impl Storage for Weightless {
     type Relative = ();
 
     fn relative(_: &AttentionSpec, _: Causality, _max_len: usize, _table: Option<()>) {}
-
-    fn sinusoids(_: Sinusoids, _len: usize, _d_model: usize) -> Vec<f32> {
-        Vec::new()
-    }
 }
 
 /// The declarations so far.

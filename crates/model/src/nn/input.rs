@@ -20,8 +20,8 @@ pub struct Input<S: Storage> {
 }
 
 impl<S: Storage> Input<S> {
-    /// Makes the input at `scope`, for sequences of up to `max_len` positions.
-    pub fn new(input: &architecture::InputSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
+    /// Makes the input at `scope`.
+    pub fn new(input: &architecture::InputSpec, scope: Scope<'_, S>) -> Self {
         let d = input.d_model;
         let (scale, rows) = match input.items {
             Items::Tokens { vocab, scale, shared } => (scale, (!shared).then_some(vocab)),
@@ -30,7 +30,7 @@ impl<S: Storage> Input<S> {
         let table = |rows| scope.at("embedding").matrix("weight", [rows, d], ParameterInit::Embedding);
         Self {
             table: rows.map(table),
-            positions: PositionEncoding::new(input, max_len, scope.at("positions")),
+            positions: PositionEncoding::new(input, scope.at("positions")),
             norm: (input.norm.as_ref()).map(|norm| Norm::new(norm, d, &scope.at("norm"))),
             scale,
             dropout: scope.dropout(input.dropout),

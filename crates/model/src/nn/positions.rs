@@ -1,6 +1,6 @@
 //! Positional vectors.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use attentive_architecture::{AddedPositions, InputSpec, Sinusoids};
 
@@ -14,8 +14,8 @@ const BASE: f64 = 10_000.0;
 pub enum PositionEncoding<S: Storage> {
     /// None: the attention encodes positions.
     None,
-    /// Sines and cosines, `[max_len, d_model]`.
-    Fixed(Arc<Vec<f32>>),
+    /// Sines and cosines.
+    Fixed(Arc<SinusoidTable>),
     /// Learned vectors.
     Learned {
         /// `[rows, d_model]`
@@ -26,12 +26,12 @@ pub enum PositionEncoding<S: Storage> {
 }
 
 impl<S: Storage> PositionEncoding<S> {
-    /// Makes the positions of `input`, up to `max_len`.
-    pub fn new(input: &InputSpec, max_len: usize, scope: Scope<'_, S>) -> Self {
+    /// Makes the positions of `input`.
+    pub fn new(input: &InputSpec, scope: Scope<'_, S>) -> Self {
         match input.positions {
             AddedPositions::None => Self::None,
             AddedPositions::Sinusoidal(layout) => {
-                Self::Fixed(scope.sinusoids(layout, max_len, input.d_model))
+                Self::Fixed(Arc::new(SinusoidTable::new(layout, input.d_model)))
             }
             AddedPositions::Learned { rows, offset } => {
                 let table = scope.vector("learned", [rows, input.d_model], ParameterInit::Embedding);
@@ -41,8 +41,39 @@ impl<S: Storage> PositionEncoding<S> {
     }
 }
 
+/// The table of a sinusoidal encoding, `[positions, d_model]`, which is computed as far as it was asked for: few
+/// texts are as long as a model can read.
+#[derive(Debug)]
+pub struct SinusoidTable {
+    layout: Sinusoids,
+    d_model: usize,
+    rows: Mutex<Arc<Vec<f32>>>,
+}
+
+impl SinusoidTable {
+    fn new(layout: Sinusoids, d_model: usize) -> Self {
+        Self { layout, d_model, rows: Mutex::default() }
+    }
+
+    /// The vectors of at least the first `len` positions.
+    pub fn first(&self, len: usize) -> Arc<Vec<f32>> {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows.len() < len * self.d_model {
+            extend(Arc::make_mut(&mut rows), self.layout, len.next_power_of_two(), self.d_model);
+        }
+        rows.clone()
+    }
+}
+
 /// The table of a sinusoidal encoding, `[len, d_model]`; see [`Sinusoids`] for the layouts.
 pub fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
+    let mut table = Vec::new();
+    extend(&mut table, layout, len, d_model);
+    table
+}
+
+/// Extends a table to `len` rows.
+fn extend(table: &mut Vec<f32>, layout: Sinusoids, len: usize, d_model: usize) {
     let half = d_model / 2;
     let exponent = |i: usize| match layout {
         Sinusoids::Tensor2tensor => i as f64 / (half.max(2) - 1) as f64,
@@ -52,17 +83,17 @@ pub fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
         Sinusoids::Interleaved => (2 * i, 2 * i + 1),
         Sinusoids::Concatenated | Sinusoids::Tensor2tensor => (i, half + i),
     };
-    let mut table = vec![0.0; len * d_model];
+    let known = table.len() / d_model;
+    table.resize(len * d_model, 0.0);
     for i in 0..half {
         let (sine, cosine) = columns(i);
         let frequency = BASE.powf(-exponent(i));
-        for (position, row) in table.chunks_exact_mut(d_model).enumerate() {
+        for (position, row) in table.chunks_exact_mut(d_model).enumerate().skip(known) {
             let (s, c) = (position as f64 * frequency).sin_cos();
             row[sine] = s as f32;
             row[cosine] = c as f32;
         }
     }
-    table
 }
 
 #[cfg(test)]
@@ -79,5 +110,16 @@ mod tests {
         assert_eq!(table(Sinusoids::Concatenated)[8..], [s0, s1, c0, c1]);
         let (s1, c1) = at(2.0 / 10_000.0);
         assert_eq!(table(Sinusoids::Tensor2tensor)[8..], [s0, s1, c0, c1]);
+    }
+
+    #[test]
+    fn a_table_grows_with_the_same_bits() {
+        for layout in [Sinusoids::Interleaved, Sinusoids::Concatenated, Sinusoids::Tensor2tensor] {
+            let (table, whole) = (SinusoidTable::new(layout, 6), sinusoids(layout, 128, 6));
+            for len in [0, 1, 3, 4, 70, 5, 100] {
+                let rows = table.first(len);
+                assert!(rows.len() >= len * 6 && whole.starts_with(&rows), "{len}");
+            }
+        }
     }
 }

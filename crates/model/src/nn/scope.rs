@@ -2,9 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
-use std::sync::Arc;
-
-use attentive_architecture::Sinusoids;
 
 use super::{Dropout, ParameterDeclaration, ParameterInit, ParameterKind, Storage};
 
@@ -21,11 +18,7 @@ pub trait WeightSource<S: Storage> {
 pub struct Construction<'a, S: Storage> {
     source: RefCell<&'a mut dyn WeightSource<S>>,
     sites: Cell<u32>,
-    tables: RefCell<Vec<Table>>,
 }
-
-/// A table of [`Storage::sinusoids`], with its layout, length and width.
-type Table = ((Sinusoids, usize, usize), Arc<Vec<f32>>);
 
 /// A place in the tree of layers, named by its path, for example `encoder.layers.0`.
 pub struct Scope<'a, S: Storage> {
@@ -36,7 +29,7 @@ pub struct Scope<'a, S: Storage> {
 impl<'a, S: Storage> Construction<'a, S> {
     /// Begins a model with the weights of `source`.
     pub fn new(source: &'a mut dyn WeightSource<S>) -> Self {
-        Self { source: RefCell::new(source), sites: Cell::new(0), tables: RefCell::default() }
+        Self { source: RefCell::new(source), sites: Cell::new(0) }
     }
 
     /// Returns the root of the tree.
@@ -75,19 +68,6 @@ impl<S: Storage> Scope<'_, S> {
         let site = self.construction.sites.get() + 1;
         self.construction.sites.set(site);
         Dropout { rate, site }
-    }
-
-    /// Returns the table of [`Storage::sinusoids`], which stacks with the same positions share.
-    pub fn sinusoids(&self, layout: Sinusoids, len: usize, d_model: usize) -> Arc<Vec<f32>> {
-        let key = (layout, len, d_model);
-        let mut tables = self.construction.tables.borrow_mut();
-        let known = tables.iter().find(|(other, _)| *other == key);
-        if let Some((_, table)) = known {
-            return table.clone();
-        }
-        let table = Arc::new(S::sinusoids(layout, len, d_model));
-        tables.push((key, table.clone()));
-        table
     }
 
     fn below(&self, name: impl Display) -> String {

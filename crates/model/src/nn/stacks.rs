@@ -47,7 +47,7 @@ impl<S: Storage> Stacks<S> {
         let construction = Construction::new(source);
         let root = construction.root();
         let max_len = architecture.max_len;
-        let input = |input, name| Input::new(input, max_len, root.at(name));
+        let input = |input, name| Input::new(input, root.at(name));
         // Dropout sites are numbered in this order, and masks depend on their numbers.
         let layers = architecture.body.as_ref().map(
             |of| (of, Encoder::new(&of.layers, max_len, root.at("encoder"))),

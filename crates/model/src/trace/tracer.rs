@@ -209,7 +209,9 @@ impl Backend for Tracer {
                 self.begin_with(&embedded);
                 return embedded;
             }
-            PositionEncoding::Fixed(table) => ("sines and cosines", table[..ids.len() * d].to_vec()),
+            PositionEncoding::Fixed(table) => {
+                ("sines and cosines", table.first(ids.len())[..ids.len() * d].to_vec())
+            }
             PositionEncoding::Learned { table, offset } => {
                 ("learned vectors", table.to_vec()[offset * d..][..ids.len() * d].to_vec())
             }

@@ -117,7 +117,7 @@ impl PositionEncoding<Trained> {
             Self::None => x,
             Self::Fixed(table) => {
                 let [_, d] = x.shape();
-                let vectors = Value::new(table[..len * d].to_vec(), [len, d]);
+                let vectors = Value::new(table.first(len)[..len * d].to_vec(), [len, d]);
                 add_positions(x, vectors, 0, len)
             }
             Self::Learned { table, offset } => add_positions(x, pass.read(table), *offset, len),
@@ -159,9 +159,8 @@ impl Backend for Sequences<'_> {
         let embed = |positions, dropout| tape::embedding(ids, table, input.scale, positions, dropout);
         match &input.positions {
             PositionEncoding::None => embed(None, dropout),
-            PositionEncoding::Fixed(rows) => {
-                let table = rows.clone();
-                embed(Some(TapePositionRows { table, len }), dropout)
+            PositionEncoding::Fixed(table) => {
+                embed(Some(TapePositionRows { table: table.first(len), len }), dropout)
             }
             learned @ PositionEncoding::Learned { .. } => {
                 let x = learned.add(embed(None, None), len, self.pass);
