@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::iter;
 
 type Ranges = &'static [(char, char)];
 
@@ -138,17 +139,20 @@ pub fn without_ignorable(text: &str) -> Cow<'_, str> {
     if !has_ignorable(text) {
         return text.into();
     }
-    let mut kept = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
+    examined(text).filter(|&(_, _, is_kept)| is_kept).map(|(_, c, _)| c).collect::<String>().into()
+}
+
+/// Returns each character of `text` with its place in bytes, and whether [`without_ignorable`] keeps it.
+pub fn examined(text: &str) -> impl Iterator<Item = (usize, char, bool)> {
+    let mut chars = text.char_indices().peekable();
     let mut before = Before::default();
-    while let Some(c) = chars.next() {
-        let is_kept = !is_ignorable(c) || before.is_shaped_by(c, chars.peek().copied());
-        if is_kept {
-            kept.push(c);
-        }
+    iter::from_fn(move || {
+        let (place, c) = chars.next()?;
+        let after = chars.peek().map(|&(_, after)| after);
+        let is_kept = !is_ignorable(c) || before.is_shaped_by(c, after);
         before = before.and(c, is_kept);
-    }
-    kept.into()
+        Some((place, c, is_kept))
+    })
 }
 
 /// What stands before a character.

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use attentive_base::ignorable::has_ignorable;
+use attentive_base::ignorable::{examined, has_ignorable};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper};
+use tokenizers::pattern::Pattern;
+use tokenizers::{NormalizedString, Normalizer, NormalizerWrapper, Offsets};
 
 use super::charsmap::Charsmap;
 use super::format::ignorable_normalizer;
@@ -26,8 +27,9 @@ pub(super) struct NormalizerSteps(Vec<Step>);
 enum Step {
     Map(Charsmap),
     Replace(Replacing),
-    /// The removal of characters that mean nothing where they stand, of which few texts have any.
-    Ignorable(Replacing),
+    /// The removal of characters that mean nothing where they stand. It is a `Replace`, whose expression is not
+    /// compiled, since this takes as long as reading a vocabulary.
+    Ignorable,
     /// A step of the `tokenizers` library, which makes at most a few times as much of a text.
     Library(NormalizerWrapper),
 }
@@ -46,9 +48,11 @@ impl<'de> Deserialize<'de> for NormalizerSteps {
 
 impl Step {
     fn read(file: &Value, is_first: bool) -> Result<Self, String> {
+        if *file == ignorable_normalizer() {
+            return Ok(Self::Ignorable);
+        }
         if let Some(replacing) = Replacing::read(file)? {
-            let is_ignorable = *file == ignorable_normalizer();
-            return Ok(if is_ignorable { Self::Ignorable(replacing) } else { Self::Replace(replacing) });
+            return Ok(Self::Replace(replacing));
         }
         if let Some(map) = map(file)? {
             if is_first && file["match"] == "longest" {
@@ -69,11 +73,22 @@ impl Step {
     fn normalize(&self, text: &mut NormalizedString, bound: Bound) -> tokenizers::Result<()> {
         match self {
             Self::Map(map) => map.normalize(text, bound)?,
-            Self::Ignorable(_) if !has_ignorable(text.get()) => {}
-            Self::Replace(replacing) | Self::Ignorable(replacing) => replacing.normalize(text, bound)?,
+            Self::Ignorable if !has_ignorable(text.get()) => {}
+            Self::Ignorable => text.replace(Ignorable, "")?,
+            Self::Replace(replacing) => replacing.normalize(text, bound)?,
             Self::Library(step) => step.normalize(text)?,
         }
         Ok(bound.check(text.get().len(), "normalizer")?)
+    }
+}
+
+/// The characters that mean nothing where they stand.
+struct Ignorable;
+
+impl Pattern for Ignorable {
+    fn find_matches(&self, text: &str) -> tokenizers::Result<Vec<(Offsets, bool)>> {
+        let one = |(start, c, is_kept): (usize, char, bool)| ((start, start + c.len_utf8()), !is_kept);
+        Ok(examined(text).map(one).collect())
     }
 }
 
@@ -107,13 +122,12 @@ fn map(step: &Value) -> Result<Option<Charsmap>, String> {
 mod tests {
     use attentive_base::ignorable::without_ignorable;
     use attentive_base::random::Random;
-    use serde_json::json;
 
     use super::*;
 
-    /// The expression in the tokenizer's file matches what the function removes.
+    /// The expression in the tokenizer's file matches what is removed here.
     #[test]
-    fn the_pattern_removes_what_the_function_removes() {
+    fn the_expression_of_ignorable_characters_matches_what_is_removed() {
         const PARTS: [&str; 27] = [
             "a",
             " ",
@@ -143,14 +157,16 @@ mod tests {
             "\u{180b}",
             "\u{1160}",
         ];
-        let file = json!({"type": "Sequence", "normalizers": [ignorable_normalizer()]});
-        let normalization: NormalizerSteps = serde_json::from_value(file).unwrap();
+        let expression = Replacing::read(&ignorable_normalizer()).unwrap().unwrap();
         let mut random = Random::new(1, 0);
         for _ in 0..20_000 {
             let text: String = (0..random.below(10)).map(|_| *random.choose(&PARTS)).collect();
-            let mut normalized = NormalizedString::from(text.as_str());
-            normalization.normalize(&mut normalized).unwrap();
-            assert_eq!(normalized.get(), without_ignorable(&text), "{text:?}");
+            let bound = Bound::of(text.len());
+            let [mut own, mut expected] = [(); 2].map(|()| NormalizedString::from(text.as_str()));
+            Step::Ignorable.normalize(&mut own, bound).unwrap();
+            expression.normalize(&mut expected, bound).unwrap();
+            assert_eq!(own, expected, "{text:?}");
+            assert_eq!(own.get(), without_ignorable(&text), "{text:?}");
         }
     }
 }
