@@ -27,7 +27,7 @@ impl PositionTable {
         match input.positions {
             AddedPositions::Sinusoidal(layout) => {
                 let d_model = input.d_model;
-                Some(Self::rows(sinusoids(layout, len, d_model), d_model))
+                Some(Self::rows(sinusoids(layout, 0..len, d_model), d_model))
             }
             AddedPositions::Learned { .. } => {
                 let name = format!("{name}.positions.learned");

@@ -1,5 +1,6 @@
 //! Positional vectors.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use attentive_architecture::{AddedPositions, InputSpec, Sinusoids};
@@ -58,22 +59,18 @@ impl SinusoidTable {
     /// The vectors of at least the first `len` positions.
     pub fn first(&self, len: usize) -> Arc<Vec<f32>> {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if rows.len() < len * self.d_model {
-            extend(Arc::make_mut(&mut rows), self.layout, len.next_power_of_two(), self.d_model);
+        let known = rows.len() / self.d_model;
+        if known < len {
+            let more = sinusoids(self.layout, known..len.next_power_of_two(), self.d_model);
+            Arc::make_mut(&mut rows).extend(more);
         }
         rows.clone()
     }
 }
 
-/// The table of a sinusoidal encoding, `[len, d_model]`; see [`Sinusoids`] for the layouts.
-pub fn sinusoids(layout: Sinusoids, len: usize, d_model: usize) -> Vec<f32> {
-    let mut table = Vec::new();
-    extend(&mut table, layout, len, d_model);
-    table
-}
-
-/// Extends a table to `len` rows.
-fn extend(table: &mut Vec<f32>, layout: Sinusoids, len: usize, d_model: usize) {
+/// The rows of these positions in the table of a sinusoidal encoding, `[positions, d_model]`; see [`Sinusoids`] for
+/// the layouts.
+pub fn sinusoids(layout: Sinusoids, positions: Range<usize>, d_model: usize) -> Vec<f32> {
     let half = d_model / 2;
     let exponent = |i: usize| match layout {
         Sinusoids::Tensor2tensor => i as f64 / (half.max(2) - 1) as f64,
@@ -83,17 +80,17 @@ fn extend(table: &mut Vec<f32>, layout: Sinusoids, len: usize, d_model: usize) {
         Sinusoids::Interleaved => (2 * i, 2 * i + 1),
         Sinusoids::Concatenated | Sinusoids::Tensor2tensor => (i, half + i),
     };
-    let known = table.len() / d_model;
-    table.resize(len * d_model, 0.0);
+    let mut table = vec![0.0; positions.len() * d_model];
     for i in 0..half {
         let (sine, cosine) = columns(i);
         let frequency = BASE.powf(-exponent(i));
-        for (position, row) in table.chunks_exact_mut(d_model).enumerate().skip(known) {
+        for (position, row) in positions.clone().zip(table.chunks_exact_mut(d_model)) {
             let (s, c) = (position as f64 * frequency).sin_cos();
             row[sine] = s as f32;
             row[cosine] = c as f32;
         }
     }
+    table
 }
 
 #[cfg(test)]
@@ -102,7 +99,7 @@ mod tests {
 
     #[test]
     fn sinusoids_follow_their_formulas() {
-        let table = |kind| sinusoids(kind, 3, 4);
+        let table = |kind| sinusoids(kind, 0..3, 4);
         let at = |t: f64| (t.sin() as f32, t.cos() as f32);
         let (s0, c0) = at(2.0);
         let (s1, c1) = at(2.0 / 100.0);
@@ -115,7 +112,7 @@ mod tests {
     #[test]
     fn a_table_grows_with_the_same_bits() {
         for layout in [Sinusoids::Interleaved, Sinusoids::Concatenated, Sinusoids::Tensor2tensor] {
-            let (table, whole) = (SinusoidTable::new(layout, 6), sinusoids(layout, 128, 6));
+            let (table, whole) = (SinusoidTable::new(layout, 6), sinusoids(layout, 0..128, 6));
             for len in [0, 1, 3, 4, 70, 5, 100] {
                 let rows = table.first(len);
                 assert!(rows.len() >= len * 6 && whole.starts_with(&rows), "{len}");

@@ -274,7 +274,7 @@ pub(super) fn activation(kind: ActivationKind) -> &'static str {
 pub(super) fn positions(architecture: &Architecture) -> Option<Vec<f32>> {
     let (_, input) = architecture.first_input();
     match input.positions {
-        AddedPositions::Sinusoidal(layout) => Some(sinusoids(layout, architecture.max_len, input.d_model)),
+        AddedPositions::Sinusoidal(layout) => Some(sinusoids(layout, 0..architecture.max_len, input.d_model)),
         AddedPositions::None | AddedPositions::Learned { .. } => None,
     }
 }
