@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli_damage::start;
 use crate::cli_model::CONFIG;
-use crate::run::Folder;
+use crate::run::{Folder, Outcome};
 
 /// A plan with every kind of text.
 const PLAN: &str = r#"
@@ -251,9 +251,10 @@ fn kill(kills: usize) {
         sleep(moment);
         let is_running = child.try_wait().unwrap().is_none();
         child.kill().unwrap();
-        child.wait().unwrap();
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
         moments.push(moment);
         if !is_running {
+            assert_eq!(outcome.code, Some(0), "killed after {moments:?}: {outcome:?}");
             assert!(results(&folder, "parts") == results(&folder, "whole"), "killed after {moments:?}");
             fs::remove_dir_all(folder.path("parts")).unwrap();
         }

@@ -167,13 +167,16 @@ impl<'a> Stages<'a> {
             return Ok(StageResults { dir, hashes: spec.results.iter().map(unknown).collect() });
         }
         self.observer.on(spec.name, if spent.is_some() { StageState::Continued } else { StageState::Begun });
-        if spent.is_none() {
-            atomic::remove_folder(&dir)?;
-        }
-        fs::create_dir_all(&dir).map_err(Error::io("create", &dir))?;
         let seconds = spent.unwrap_or(0.0);
         let mut record = Record { inputs: spec.inputs, results: None, seconds, last_seconds };
-        atomic::write_file(&path, &to_json(&record)?)?;
+        let json = to_json(&record)?;
+        if spent.is_some() {
+            atomic::write_file(&path, &json)?;
+        } else {
+            // The folder is never without the file by which it is recognized.
+            atomic::remove_folder(&dir)?;
+            atomic::write_folder(&dir, &[(FILE, &|path| fs::write(path, &json))])?;
+        }
         let start = Instant::now();
         let outcome = work(&dir, self.observer);
         record.seconds += start.elapsed().as_secs_f64();

@@ -43,7 +43,7 @@ pub use linear::Linear;
 pub use norm::Norm;
 pub use parameter_declaration::{ParameterDeclaration, ParameterInit, ParameterKind};
 pub use position_table::PositionTable;
-pub use positions::{PositionEncoding, SinusoidTable, sinusoids};
+pub use positions::{PositionEncoding, SinusoidRows, sinusoids};
 pub use recurrent::RecurrentLayer;
 pub use recurrent_attention::{
     AdditiveAttention, AdditiveScores, MultiplicativeAttention, RecurrentAttention,

@@ -16,7 +16,7 @@ pub enum PositionEncoding<S: Storage> {
     /// None: the attention encodes positions.
     None,
     /// Sines and cosines.
-    Fixed(Arc<SinusoidTable>),
+    Fixed(Arc<SinusoidRows>),
     /// Learned vectors.
     Learned {
         /// `[rows, d_model]`
@@ -32,7 +32,7 @@ impl<S: Storage> PositionEncoding<S> {
         match input.positions {
             AddedPositions::None => Self::None,
             AddedPositions::Sinusoidal(layout) => {
-                Self::Fixed(Arc::new(SinusoidTable::new(layout, input.d_model)))
+                Self::Fixed(Arc::new(SinusoidRows::new(layout, input.d_model)))
             }
             AddedPositions::Learned { rows, offset } => {
                 let table = scope.vector("learned", [rows, input.d_model], ParameterInit::Embedding);
@@ -45,13 +45,13 @@ impl<S: Storage> PositionEncoding<S> {
 /// The table of a sinusoidal encoding, `[positions, d_model]`, which is computed as far as it was asked for: few
 /// texts are as long as a model can read.
 #[derive(Debug)]
-pub struct SinusoidTable {
+pub struct SinusoidRows {
     layout: Sinusoids,
     d_model: usize,
     rows: Mutex<Arc<Vec<f32>>>,
 }
 
-impl SinusoidTable {
+impl SinusoidRows {
     fn new(layout: Sinusoids, d_model: usize) -> Self {
         Self { layout, d_model, rows: Mutex::default() }
     }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_table_grows_with_the_same_bits() {
         for layout in [Sinusoids::Interleaved, Sinusoids::Concatenated, Sinusoids::Tensor2tensor] {
-            let (table, whole) = (SinusoidTable::new(layout, 6), sinusoids(layout, 0..128, 6));
+            let (table, whole) = (SinusoidRows::new(layout, 6), sinusoids(layout, 0..128, 6));
             for len in [0, 1, 3, 4, 70, 5, 100] {
                 let rows = table.first(len);
                 assert!(rows.len() >= len * 6 && whole.starts_with(&rows), "{len}");
