@@ -87,8 +87,9 @@ def main():
     model, source = map(pathlib.Path, sys.argv[1:3])
     lines = source.read_text(encoding="utf-8").split("\n")[: int(sys.argv[3]) if len(sys.argv) > 3 else 500]
     browsers = {name: command for name, command in BROWSERS.items() if shutil.which(command[0])}
-    for name in BROWSERS.keys() - browsers.keys():
-        print(f"there is no {name}")
+    for name in BROWSERS:
+        if name not in browsers:
+            print(f"there is no {name} (`{BROWSERS[name][0]}`)")
     with tempfile.TemporaryDirectory() as folder:
         text = pathlib.Path(folder, "lines")
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
