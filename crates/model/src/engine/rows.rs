@@ -106,7 +106,7 @@ impl<'a, A> Backend for Rows<'a, A> {
         let (vectors, offset): (&[f32], usize) = match &input.positions {
             PositionEncoding::None => (&[], 0),
             PositionEncoding::Fixed(table) => {
-                fixed = table.first(self.positions.iter().max().map_or(0, |last| last + 1));
+                fixed = table.up_to(self.positions);
                 (&fixed, 0)
             }
             PositionEncoding::Learned { table, offset } => (table, *offset),

@@ -56,6 +56,11 @@ impl SinusoidRows {
         Self { layout, d_model, rows: Mutex::default() }
     }
 
+    /// The vectors from position 0 to at least the last of `positions`.
+    pub fn up_to(&self, positions: &[usize]) -> Arc<Vec<f32>> {
+        self.first(positions.iter().max().map_or(0, |last| last + 1))
+    }
+
     /// The vectors of at least the first `len` positions.
     pub fn first(&self, len: usize) -> Arc<Vec<f32>> {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
