@@ -26,7 +26,7 @@ impl Backend for IncrementalBatch<'_> {
             PositionEncoding::None => embed(None),
             PositionEncoding::Fixed(positions) => {
                 let d = table.shape()[1];
-                let rows = positions.up_to(&self.positions);
+                let rows = positions.up_to(self.positions);
                 let row = |&position: &usize| &rows[position * d..][..d];
                 let rows: Vec<f32> = self.positions.iter().flat_map(row).copied().collect();
                 embed(Some(TapePositionRows { table: rows.into(), len: ids.len() }))
