@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli_damage::start;
 use crate::cli_model::CONFIG;
-use crate::run::{Folder, Outcome};
+use crate::run::{Folder, Outcome, for_family};
 
 /// A plan with every kind of text.
 const PLAN: &str = r#"
@@ -45,7 +45,7 @@ tgt = "test.tgt"
 /// The results that must have the same bits in the end.
 const RESULTS: [&str; 7] = [
     "translations/pairs.tsv",
-    "translations-1/pairs.tsv",
+    "translations-mono.src/pairs.tsv",
     "corpus/corpus.tsv",
     "student/model/model.safetensors",
     "undistilled/model/model.safetensors",
@@ -102,8 +102,16 @@ fn stages<'a>(said: &'a str, what: &str) -> Vec<&'a str> {
     said.lines().filter_map(stage).collect()
 }
 
-const ALL: [&str; 8] =
-    ["translations", "translations-1", "corpus", "alignment", "student", "undistilled", "int8", "report"];
+const ALL: [&str; 8] = [
+    "translations",
+    "translations-mono.src",
+    "corpus",
+    "alignment",
+    "student",
+    "undistilled",
+    "int8",
+    "report",
+];
 
 #[test]
 fn only_what_changed_runs_again() {
@@ -111,7 +119,7 @@ fn only_what_changed_runs_again() {
     let dry = folder.run("distill plan.toml --output out --dry-run");
     assert_eq!(stages(&dry.stderr, "would run, for the first time"), ALL, "{dry:?}");
     // What takes long is tried.
-    let tried = ["translations", "translations-1", "student", "undistilled"];
+    let tried = ["translations", "translations-mono.src", "student", "undistilled"];
     assert_eq!(stages(&dry.stderr, "would run, for the first time: about"), tried, "{dry:?}");
     assert!(dry.stderr.contains(" s in all, as far as is known"), "{dry:?}");
     assert!(!folder.path("out").exists());
@@ -153,6 +161,22 @@ fn only_what_changed_runs_again() {
     folder.write("out/corpus/corpus.tsv", "1 2\t2 1\n").write("out/student/model/tokenizer.json", "{}");
     distill(&folder, "out");
     assert!(results(&folder, "out") == before);
+    fs::remove_file(folder.path("out/int8/model/config.toml")).unwrap();
+    folder.write("out/undistilled/model/provenance.json", "{");
+    assert_eq!(stages(&distill(&folder, "out"), "begins"), ["undistilled", "int8"]);
+    assert!(results(&folder, "out") == before);
+    folder.write("out/corpus/stage.json", "{");
+    folder.fails("distill plan.toml --output out", 1, &["stage.json` is damaged", "delete its folder"]);
+    fs::remove_dir_all(folder.path("out/corpus")).unwrap();
+    assert_eq!(stages(&distill(&folder, "out"), "begins"), ["corpus"]);
+    // Another text before the one that is translated.
+    folder.write("more.src", "1 2 3 4\n");
+    folder.write("plan.toml", PLAN.replace("[\"mono.src\"]", "[\"more.src\", \"mono.src\"]"));
+    let said = distill(&folder, "out");
+    assert!(stages(&said, "is up to date").contains(&"translations-mono.src"), "{said}");
+    folder.write("plan.toml", PLAN);
+    distill(&folder, "out");
+    assert!(results(&folder, "out") == before);
 
     // How the student searches changes no weights, but what is made of them.
     let config = fs::read_to_string(folder.path("student.toml")).unwrap();
@@ -190,6 +214,11 @@ fn a_teacher_may_be_several_models() {
 #[test]
 fn plans_that_cannot_be_carried_out_are_refused() {
     let folder = prepared();
+    folder.write("empty", "");
+    let family = "decoder_only";
+    let lm = for_family(CONFIG, family).replace("[model]\n", &format!("[model]\nfamily = '{family}'\n"));
+    let outcome = folder.write("lm.toml", lm).run("train lm.toml --output lm --set train.max_steps=1");
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
     for (from, to, complaints) in [
         ("models = [\"runs/c\"]", "", &["`teacher`", "either `models` or `translations`"][..]),
         ("models = [\"runs/c\"]", "models = [\"runs/x\"]", &["runs/x"]),
@@ -201,7 +230,29 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("config = \"student.toml\"", "config = \"none.toml\"", &["none.toml"]),
         ("src = \"test.src\"", "src = \"train.src\"", &["differ in length"]),
         ("drop_worst = 0.1", "drop_worst = 0.1\nlanguages = ['xx', 'yy']", &["xx"]),
+        ("drop_worst = 0.1", "languages = ['en', 'de', 'fr']", &["the codes of two languages"]),
+        ("without = [", "rules = false\nwithout = [", &["filter.without", "`filter.rules` is false"]),
+        ("models = [\"runs/c\"]", "models = [\"lm\"]", &["`lm` is no translator"]),
+        ("drop_worst = 0.1", "drop_worst = 0.1\nbackward = 'lm'", &["`lm` is no translator"]),
+        ("monolingual = [\"mono.src\"]", "monolingual = [\".\"]", &["no file that can be read"]),
+        (
+            "src = \"test.src\"\ntgt = \"test.tgt\"",
+            "src = \"empty\"\ntgt = \"empty\"",
+            &["`empty` has no lines"],
+        ),
+        ("\"train.max_steps=8\"", "\"data.valid={ src = 'no', tgt = 'no' }\"", &["`no`"]),
+        ("\"train.max_steps=8\"", "\"model.decoder=recurrent\"", &["model.decoder"]),
+        (
+            "\"train.max_steps=8\"",
+            "\"data.alignments='a'\", \"train.guided_alignment=1\", \"model.alignment_head=1\"",
+            &["`data.alignments`"],
+        ),
         ("guided_alignment = 0.1", "guided_alignment = -1", &["student.guided_alignment", "`plan.toml`"]),
+        (
+            "[test]",
+            "[firefox]\nlanguages = ['../x', 'de']\ncalibrate = { src = 'test.src', tgt = 'test.tgt' }\n\n[test]",
+            &["the codes of two languages"],
+        ),
         (
             "[test]",
             "[firefox]\nlanguages = ['en', 'de']\ncalibrate = { src = 'test.src', tgt = 'test.tgt' }\n\n[test]",
@@ -215,7 +266,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         for complaint in complaints {
             assert!(outcome.stderr.contains(complaint), "{to}: {outcome:?}");
         }
-        assert!(!folder.path("out/student").exists());
+        assert!(!folder.path("out").exists(), "{to}: nothing is done before");
     }
 }
 
@@ -226,8 +277,12 @@ fn a_file_of_translations_is_a_teacher() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     let plan = PLAN
         .replace("models = [\"runs/c\"]", "translations = [\"given.tsv\"]")
+        .replace("candidates = 2", "")
+        .replace("sampling = { temperature = 2.0, seed = 7 }", "")
         .replace("monolingual = [\"mono.src\"]", "")
         .replace("undistilled = true", "");
+    folder.write("plan.toml", plan.replace("[teacher]", "[teacher]\nchoice = 'all'"));
+    folder.fails("distill plan.toml --output out", 2, &["`teacher.choice`", "the translations are given"]);
     folder.write("plan.toml", plan);
     assert_eq!(
         stages(&distill(&folder, "out"), "begins"),

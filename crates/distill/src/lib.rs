@@ -7,7 +7,8 @@ mod synthesis;
 
 pub use distillation::{
     Distillation, DistillationObservers, DistillationPlan, ExpectedTime, FilterPlan, FirefoxPlan,
-    ParallelText, RamProbe, StageObserver, StageState, StudentPlan, TeacherChoice, TeacherPlan, TextPlan,
+    LanguageCodes, ParallelText, RamProbe, StageObserver, StageState, StudentPlan, TeacherChoice,
+    TeacherPlan, TextPlan,
 };
 pub use firefox::FirefoxExport;
 pub use pair_scorer::{PairScorer, ScoreLimit};

@@ -9,8 +9,10 @@ use attentive_metrics::Utility;
 use attentive_processes::Processes;
 
 use crate::fingerprint::fingerprint;
+use crate::input::DASH;
 use crate::message;
 use crate::model::ModelArgs;
+use crate::output::same_output;
 use crate::translator::TranslatorArgs;
 use crate::working::Working;
 
@@ -75,6 +77,13 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let identity =
         format!("{}{}, {}", models.join("\n"), pipeline.stepper().numbers(), args.translator.identity());
     processes.require_same("the model", &identity)?;
+    let read = std::iter::once(&args.text).chain(&args.references);
+    if args.output.as_os_str() == DASH || read.into_iter().any(|file| same_output(file, &args.output)) {
+        return Err(Error::usage(
+            format!("`--output {}` is no file that can grow in parts beside the text", args.output.display()),
+            "name another file",
+        ));
+    }
     let files = SynthesisFiles {
         text: &args.text,
         references: args.references.as_deref(),

@@ -70,7 +70,7 @@ impl Distillation {
             interrupt: interrupt.clone(),
             processes: Processes::alone(),
         };
-        let mut set = self.plan.student.set.clone();
+        let mut set = [self.plan.student.set.clone(), self.guidance.clone()].concat();
         set.push(format!("data.train={{ in_memory = {} }}", pairs.len()));
         let config = trial(Config::parse(&self.student_text, &self.plan.student.config, &set)?);
         let mut updates = UpdateTimes { last: Instant::now(), seconds: Vec::new() };

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_base::regular_file;
-use attentive_checkpoint::{Lock, atomic, files, fingerprint, to_json};
+use attentive_checkpoint::{Lock, atomic, describe, files, fingerprint, to_json};
 use attentive_config::{Config, Task};
 use attentive_data::cleaning::ExpectedLanguages;
 use attentive_data::{Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
@@ -32,8 +32,8 @@ use attentive_train::Observer;
 use serde_json::{Value, json};
 
 pub use self::plan::{
-    DistillationPlan, FilterPlan, FirefoxPlan, ParallelText, StudentPlan, TeacherChoice, TeacherPlan,
-    TextPlan,
+    DistillationPlan, FilterPlan, FirefoxPlan, LanguageCodes, ParallelText, StudentPlan, TeacherChoice,
+    TeacherPlan, TextPlan,
 };
 pub use self::stages::{ExpectedTime, StageObserver, StageState};
 use self::stages::{StageResults, StageSpec, Stages, hash};
@@ -47,10 +47,16 @@ const COUNTS: &str = "counts.json";
 const FILTERED: &str = "filter.json";
 /// The file of the student's corpus.
 const CORPUS: &str = "corpus.tsv";
+/// The stage that aligns the words of the student's corpus.
+const ALIGNMENT: &str = "alignment";
+/// The setting of a student that sees no tags.
+const NO_TAGS: &str = "train.augmentation.inline_tags=0";
 /// The file of word alignments.
 const LINKS: &str = "links";
-/// The files of a model that decide what it does, apart from its configuration.
-const MODEL: [&str; 2] = ["model/*.safetensors", "model/tokenizer*.json"];
+/// The files of a model.
+const MODEL: [&str; 4] = ["model/*.safetensors", "model/tokenizer*.json", "model/config.toml", PROVENANCE];
+/// What a model is made from, and when, which does not change what it does.
+const PROVENANCE: &str = "model/provenance.json";
 /// The description of the whole distillation.
 const DESCRIPTION: &str = "distillation.json";
 
@@ -77,6 +83,8 @@ pub struct Distillation {
     student_text: String,
     /// The configuration of the student, with the training data of its file.
     student: Config,
+    /// The settings by which it learns from alignments.
+    guidance: Vec<String>,
     /// The time in seconds to train it, once it was tried.
     training_time: OnceCell<f64>,
 }
@@ -91,7 +99,12 @@ impl Distillation {
     pub fn new(plan: DistillationPlan, dir: PathBuf) -> Result<Self> {
         let file = &plan.student.config;
         let student_text = regular_file::read_text(file, regular_file::BY_HAND)?;
-        let student = Config::parse(&student_text, file, &plan.student.set)?;
+        // Tags need the alignments, which come below.
+        let set = [plan.student.set.clone(), vec![NO_TAGS.into()]].concat();
+        let own = Config::parse(&student_text, file, &set)?;
+        let guidance = plan.guidance(&own, &dir)?;
+        let set = [plan.student.set.clone(), guidance.clone()].concat();
+        let student = Config::parse(&student_text, file, &set)?;
         let task = student.model.family.task();
         if task != Task::Translate {
             return Err(Error::usage(
@@ -109,7 +122,10 @@ impl Distillation {
             check_for_firefox(&student)?;
         }
         check_files(&plan)?;
-        Ok(Self { plan, dir, student_text, student, training_time: OnceCell::new() })
+        let distillation =
+            Self { plan, dir, student_text, student, guidance, training_time: OnceCell::new() };
+        distillation.check_student()?;
+        Ok(distillation)
     }
 
     /// Runs the stages that are not up to date. If `is_dry`, only says which would run.
@@ -123,7 +139,15 @@ impl Distillation {
         observers: DistillationObservers<'_>,
     ) -> Result<()> {
         let _lock = if is_dry { None } else { Some(Lock::acquire(&self.dir)?) };
-        interrupt.during(|| self.run_stages(is_dry, interrupt, observers))
+        let done = interrupt.during(|| self.run_stages(is_dry, interrupt, observers));
+        done.map_err(|error| match error {
+            // A stage speaks of its own command.
+            Error::Interrupted { signal, .. } => {
+                let saved = format!("what is done is in `{}`", self.dir.display());
+                Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
+            }
+            error => error,
+        })
     }
 
     fn run_stages(
@@ -178,7 +202,7 @@ impl Distillation {
         let spec = StageSpec::new(
             "int8",
             json!({
-                "student": student.hashes,
+                "student": student.identity(),
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
             }),
@@ -209,7 +233,7 @@ impl Distillation {
         let spec = StageSpec::new(
             "firefox",
             json!({
-                "student": student.hashes,
+                "student": student.identity(),
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,
@@ -221,7 +245,7 @@ impl Distillation {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let text = read_lines(&firefox.calibrate.src)?;
             let references = [read_lines(&firefox.calibrate.tgt)?];
-            let [from, to] = &firefox.languages;
+            let LanguageCodes([from, to]) = &firefox.languages;
             let export = FirefoxExport {
                 languages: [from, to],
                 text: &text,
@@ -264,19 +288,35 @@ fn check_files(plan: &DistillationPlan) -> Result<()> {
     let calibrate = plan.firefox.iter().map(|firefox| &firefox.calibrate);
     for ParallelText { src, tgt } in plan.text.parallel.iter().chain([&plan.test]).chain(calibrate) {
         let [(_, first_lines), (_, second_lines)] = [SourceFile::of_lines(src)?, SourceFile::of_lines(tgt)?];
+        if first_lines == 0 {
+            let problem = format!("`{}` has no lines", src.display());
+            return Err(Error::Data { problem, hint: Some("name a file of sentences".into()) });
+        }
         if first_lines != second_lines {
             let (first, second) = (src.clone(), tgt.clone());
             return Err(Error::Unaligned { first, first_lines, second, second_lines });
         }
     }
     for file in plan.text.monolingual.iter().chain(&plan.teacher.translations) {
-        File::open(file).map_err(Error::io("read", file))?;
+        let opened = File::open(file).map_err(Error::io("read", file))?;
+        if !opened.metadata().map_err(Error::io("read", file))?.is_file() {
+            let problem = format!("`{}` is no file that can be read several times", file.display());
+            return Err(Error::usage(problem, "name files of text, not folders or pipes"));
+        }
     }
-    for dir in plan.teacher.models.iter().chain(&plan.filter.backward) {
-        Config::load_stored(&Config::home(dir).join(files::CONFIG))?;
-    }
-    if let Some([src, tgt]) = &plan.filter.languages {
+    plan.teacher.models.iter().chain(&plan.filter.backward).try_for_each(|dir| check_translator(dir))?;
+    if let Some(LanguageCodes([src, tgt])) = &plan.filter.languages {
         ExpectedLanguages::new(src, tgt)?;
+    }
+    Ok(())
+}
+
+/// Refuses a model that does not translate, or whose files are not all there.
+fn check_translator(dir: &Path) -> Result<()> {
+    let task = describe(dir)?.config.model.family.task();
+    if task != Task::Translate {
+        let problem = format!("`{}` is no translator: it {}", dir.display(), task.verb());
+        return Err(Error::usage(problem, "name a translation model"));
     }
     Ok(())
 }

@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use attentive_config::Config;
 use attentive_data::cleaning::CleaningRule;
 use attentive_decode::{SamplingChanges, SearchChanges};
 use attentive_metrics::Utility;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::student::path_text;
+use super::{ALIGNMENT, LINKS};
 
 /// A file of sentences and the file of their translations, line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +114,7 @@ pub struct FilterPlan {
     /// Rules that are not applied.
     pub without: Vec<CleaningRule>,
     /// The codes of both languages, to drop text in others.
-    pub languages: Option<[String; 2]>,
+    pub languages: Option<LanguageCodes>,
     /// The share of the pairs with the lowest scores that is dropped.
     pub drop_worst: f64,
     /// A model of the opposite direction, by which pairs are scored in place of the teacher.
@@ -139,9 +144,28 @@ pub struct StudentPlan {
 #[serde(deny_unknown_fields)]
 pub struct FirefoxPlan {
     /// The codes of both languages.
-    pub languages: [String; 2],
+    pub languages: LanguageCodes,
     /// Sentences on which the scales of 8-bit products are measured, and their translations.
     pub calibrate: ParallelText,
+}
+
+/// The codes of two languages, which also name files: letters, digits and `_`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct LanguageCodes(pub [String; 2]);
+
+impl TryFrom<Vec<String>> for LanguageCodes {
+    type Error = String;
+
+    fn try_from(codes: Vec<String>) -> std::result::Result<Self, String> {
+        let is_code = |code: &String| {
+            !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        };
+        match <[String; 2]>::try_from(codes) {
+            Ok(codes) if codes.iter().all(is_code) => Ok(Self(codes)),
+            _ => Err("expected the codes of two languages, such as `[\"en\", \"de\"]`".into()),
+        }
+    }
 }
 
 impl Default for FilterPlan {
@@ -166,6 +190,32 @@ impl DistillationPlan {
         Ok(plan)
     }
 
+    /// The settings by which a student with the configuration `own` learns from the alignments of its corpus,
+    /// which are in `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a student with alignments of other data.
+    pub(super) fn guidance(&self, own: &Config, dir: &Path) -> Result<Vec<String>> {
+        let (file, strength) = (self.student.config.display(), self.student.guided_alignment);
+        if own.data.alignments.is_some() {
+            let problem = format!("`data.alignments` of `{file}` are those of other training data");
+            return Err(Error::usage(
+                problem,
+                "leave the key out; `student.guided_alignment` makes alignments",
+            ));
+        }
+        if strength == 0.0 {
+            return Ok(Vec::new());
+        }
+        let links = path_text(&dir.join(ALIGNMENT).join(LINKS));
+        let translator = own.model.family.translator();
+        let has_head = translator.is_some_and(|keys| keys.alignment_head.is_some());
+        let head = (!has_head).then(|| "model.alignment_head=1".to_owned());
+        let settings =
+            [format!("train.guided_alignment={strength}"), format!("data.alignments={}", json!(links))];
+        Ok(settings.into_iter().chain(head).collect())
+    }
+
     fn check(&self, path: &Path) -> Result<()> {
         let refuse = |key: &str, expected: &str, found: String| {
             let hint =
@@ -188,6 +238,24 @@ impl DistillationPlan {
         if !teacher.translations.is_empty() && !text.monolingual.is_empty() {
             let found = format!("{:?}", text.monolingual);
             return refuse("text.monolingual", "nothing, since the translations are given", found);
+        }
+        if !teacher.translations.is_empty() {
+            let of_models = [
+                ("choice", teacher.choice != TeacherChoice::Best),
+                ("candidates", teacher.candidates != eight()),
+                ("search", teacher.search != SearchChanges::default()),
+                ("sampling", teacher.sampling.is_some()),
+            ];
+            if let Some((key, _)) = of_models.into_iter().find(|(_, is_set)| *is_set) {
+                let expected = "nothing, since the translations are given, and none are made";
+                return refuse(&format!("teacher.{key}"), expected, "a value".into());
+            }
+        }
+        let filter = &self.filter;
+        let of_rules = [("without", !filter.without.is_empty()), ("languages", filter.languages.is_some())];
+        if let Some((key, _)) = of_rules.into_iter().find(|(_, is_set)| !filter.rules && *is_set) {
+            let expected = "nothing, since `filter.rules` is false";
+            return refuse(&format!("filter.{key}"), expected, "a value".into());
         }
         let needs_several = teacher.choice != TeacherChoice::Best;
         if !(1..=10_000).contains(&teacher.candidates) || needs_several && teacher.candidates < 2 {

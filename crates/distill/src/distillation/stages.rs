@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::PROVENANCE;
+
 /// The file in the folder of a stage that says what it is made from.
 const FILE: &str = "stage.json";
 
@@ -80,11 +82,18 @@ pub(super) struct StageSpec<'a> {
     goes_on: bool,
     /// Tries how many seconds it takes.
     estimate: Option<&'a dyn Fn() -> Result<f64>>,
+    /// Refuses to begin, before anything that was made earlier is removed.
+    ready: Option<&'a dyn Fn() -> Result<()>>,
 }
 
 impl<'a> StageSpec<'a> {
     pub(super) fn new(name: &'a str, inputs: Value, results: &'a [&'a str]) -> Self {
-        Self { name, inputs, results, goes_on: false, estimate: None }
+        Self { name, inputs, results, goes_on: false, estimate: None, ready: None }
+    }
+
+    /// The same, for a stage that begins only if `ready` has no error.
+    pub(super) fn once(self, ready: &'a dyn Fn() -> Result<()>) -> Self {
+        Self { ready: Some(ready), ..self }
     }
 
     /// The same, for a stage that goes on where it ended, and whose time `estimate` tries, in seconds.
@@ -166,6 +175,7 @@ impl<'a> Stages<'a> {
             let unknown = |name: &&str| ((*name).to_owned(), "not made yet".to_owned());
             return Ok(StageResults { dir, hashes: spec.results.iter().map(unknown).collect() });
         }
+        spec.ready.map_or(Ok(()), |ready| ready())?;
         self.observer.on(spec.name, if spent.is_some() { StageState::Continued } else { StageState::Begun });
         let seconds = spent.unwrap_or(0.0);
         let mut record = Record { inputs: spec.inputs, results: None, seconds, last_seconds };
@@ -195,19 +205,28 @@ impl<'a> Stages<'a> {
 }
 
 impl StageResults {
+    /// The SHA-256 of the files that decide what a model does.
+    pub(super) fn identity(&self) -> BTreeMap<&String, &String> {
+        self.hashes.iter().filter(|(name, _)| *name != PROVENANCE).collect()
+    }
+
     /// The result called `name`.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 }
 
-/// The record of a stage; `None` if there is none that can be read.
+/// The record of a stage; `None` if there is none.
 fn read(path: &Path) -> Result<Option<Record>> {
     if !path.try_exists().map_err(Error::io("read", path))? {
         return Ok(None);
     }
     let json = regular_file::read(path, regular_file::DESCRIPTION)?;
-    Ok(serde_json::from_slice(&json).ok())
+    let damaged = |error| Error::Data {
+        problem: format!("`{}` is damaged: {error}", path.display()),
+        hint: Some("delete its folder, which is then made again".into()),
+    };
+    serde_json::from_slice(&json).map(Some).map_err(damaged)
 }
 
 /// Whether there is a folder `dir` with anything in it.

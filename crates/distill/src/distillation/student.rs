@@ -9,11 +9,11 @@ use attentive_config::{Config, DataConfig};
 use attentive_data::word_alignment::{Symmetrization, align_words};
 use attentive_data::{read_lines, training_files};
 use attentive_processes::Processes;
-use attentive_train::{Existing, Observer, RunOptions, train};
+use attentive_train::{Existing, Observer, RunOptions, on_device, train};
 use serde_json::{Value, json};
 
 use super::stages::{StageResults, StageSpec, Stages, hash};
-use super::{CORPUS, Distillation, LINKS, MODEL, ParallelText, sides};
+use super::{ALIGNMENT, CORPUS, Distillation, LINKS, MODEL, NO_TAGS, ParallelText, sides};
 
 impl Distillation {
     /// The training data of the student: the corpus, original pairs if they are wanted, and alignments.
@@ -35,16 +35,36 @@ impl Distillation {
         if strength > 0.0 {
             let aligned = self.align(stages, &data, &path, text)?;
             data.hashes.push(json!([aligned.hashes, strength]));
-            data.settings = vec![
-                format!("train.guided_alignment={strength}"),
-                format!("data.alignments={}", json!(path_text(&aligned.path(LINKS)))),
-            ];
-            let translator = self.student.model.family.translator();
-            if translator.is_some_and(|keys| keys.alignment_head.is_none()) {
-                data.settings.push("model.alignment_head=1".into());
-            }
+            data.settings = self.guidance.clone();
         }
         Ok(data)
+    }
+
+    /// Refuses what training would refuse after hours of work.
+    ///
+    /// # Errors
+    /// Those of [`Config::parse`] for the settings of the training; [`Error::Io`] for validation data that
+    /// cannot be read; those of the device.
+    pub(super) fn check_student(&self) -> Result<()> {
+        let corpus = TrainingData {
+            parts: vec![json!({ "tsv": path_text(&self.dir.join("corpus").join(CORPUS)) })],
+            hashes: Vec::new(),
+            settings: self.guidance.clone(),
+        };
+        self.configuration(&corpus)?;
+        if self.plan.student.undistilled {
+            self.configuration(&self.original_data()?)?;
+        }
+        self.student_settings()?;
+        on_device(self.student.train.device, &Processes::alone(), || Ok(()))
+    }
+
+    /// The configuration of a student that learns from `data`.
+    fn configuration(&self, data: &TrainingData) -> Result<Config> {
+        let mut set = self.plan.student.set.clone();
+        set.push(format!("data.train={}", data.toml()));
+        set.extend(data.settings.iter().cloned());
+        Config::parse(&self.student_text, &self.plan.student.config, &set)
     }
 
     /// Aligns the words of the student's data.
@@ -55,7 +75,7 @@ impl Distillation {
         corpus: &Path,
         original: Option<&ParallelText>,
     ) -> Result<StageResults> {
-        let spec = StageSpec::new("alignment", json!({ "data": data.hashes }), &[LINKS]);
+        let spec = StageSpec::new(ALIGNMENT, json!({ "data": data.hashes }), &[LINKS]);
         stages.run(spec, |dir, _| {
             let [mut src, mut tgt] = sides(corpus)?;
             if let Some(text) = original {
@@ -72,7 +92,10 @@ impl Distillation {
     pub(super) fn original_data(&self) -> Result<TrainingData> {
         let text = self.plan.text.parallel.as_ref().expect("checked with the plan");
         let hashes = vec![json!([hash(&text.src)?, hash(&text.tgt)?])];
-        Ok(TrainingData { parts: vec![original(text, 1.0)], hashes, settings: Vec::new() })
+        // There are no alignments of these pairs, by which tags are placed.
+        let has_tags = self.student.train.augmentation.inline_tags > 0.0;
+        let settings = has_tags.then(|| NO_TAGS.to_owned());
+        Ok(TrainingData { parts: vec![original(text, 1.0)], hashes, settings: Vec::from_iter(settings) })
     }
 
     pub(super) fn train(
@@ -91,10 +114,7 @@ impl Distillation {
         let estimate = || self.training_time(interrupt);
         let spec = spec.that_goes_on(&estimate);
         stages.run(spec, |dir, _| {
-            let mut set = self.plan.student.set.clone();
-            set.push(format!("data.train={}", data.toml()));
-            set.extend(data.settings.iter().cloned());
-            let config = Config::parse(&self.student_text, &self.plan.student.config, &set)?;
+            let config = self.configuration(data)?;
             let options = RunOptions {
                 out: dir.join("model"),
                 existing: Existing::Resume,
@@ -108,8 +128,10 @@ impl Distillation {
     /// The student's configuration without its training data, and the content of its validation data.
     pub(super) fn student_settings(&self) -> Result<Value> {
         let student = &self.student;
-        let with_corpus =
-            |train| Config { data: DataConfig { train, ..student.data.clone() }, ..student.clone() };
+        let with_corpus = |train| Config {
+            data: DataConfig { train, alignments: None, ..student.data.clone() },
+            ..student.clone()
+        };
         let valid = match student.data.valid.clone() {
             Some(valid) => training_files(&with_corpus(Some(valid)))?,
             None => Vec::new(),
@@ -151,7 +173,7 @@ fn original(text: &ParallelText, weight: f64) -> Value {
 }
 
 /// `path` from the root, since the student's `data.dir` does not apply to it.
-fn path_text(path: &Path) -> String {
+pub(super) fn path_text(path: &Path) -> String {
     let whole = absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.to_string_lossy().into_owned()
 }

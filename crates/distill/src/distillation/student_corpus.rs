@@ -10,7 +10,7 @@ use attentive_data::cleaning::{Cleaner, CleaningOptions, CleaningReport, Expecte
 use attentive_data::{Line, Lines, MAX_RECORD_BYTES};
 use serde::Serialize;
 
-use super::plan::FilterPlan;
+use super::plan::{FilterPlan, LanguageCodes};
 use crate::{PairScorer, ScoreLimit};
 
 /// The number of pairs that are filtered at a time.
@@ -90,7 +90,8 @@ fn apply_rules(
     counts: &mut FilterReport,
 ) -> Result<Vec<f64>> {
     let scorer = PairScorer::load(None, filter.backward.as_deref())?;
-    let languages = filter.languages.as_ref().map(|[src, tgt]| ExpectedLanguages::new(src, tgt));
+    let languages = filter.languages.as_ref();
+    let languages = languages.map(|LanguageCodes([src, tgt])| ExpectedLanguages::new(src, tgt));
     let options = CleaningOptions {
         without: filter.without.clone(),
         languages: languages.transpose()?,

@@ -28,8 +28,8 @@ impl Distillation {
         let text = &self.plan.text;
         let parallel =
             text.parallel.as_ref().map(|text| ("translations".to_owned(), &text.src, Some(&text.tgt)));
-        let monolingual = (1..).zip(&text.monolingual);
-        let monolingual = monolingual.map(|(number, file)| (format!("translations-{number}"), file, None));
+        let names = stage_names(&text.monolingual);
+        let monolingual = names.into_iter().zip(&text.monolingual).map(|(name, file)| (name, file, None));
         let loaded = OnceCell::new();
         let mut made = Vec::new();
         for (name, src, tgt) in parallel.into_iter().chain(monolingual) {
@@ -46,7 +46,9 @@ impl Distillation {
             );
             let options = self.synthesis(&decode, references.is_some())?;
             let estimate = || translation_time(self.teacher(&loaded)?, src, &options);
-            let results = stages.run(spec.that_goes_on(&estimate), |dir, observer| {
+            let ready = || self.teacher(&loaded).map(drop);
+            let spec = spec.that_goes_on(&estimate).once(&ready);
+            let results = stages.run(spec, |dir, observer| {
                 let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
                 if output.exists() && !Synthesis::parts_of(&output).exists() {
                     return Ok(());
@@ -108,6 +110,19 @@ impl Distillation {
         let translate = TranslateOptions { search, batch_size: decode.batch_size, mbr };
         Ok(SynthesisOptions { translate, choice, backward: false })
     }
+}
+
+/// The stages that translate `files`, which are called after the files: another one among them changes
+/// nothing for the others. Of equal names, the later ones are numbered.
+fn stage_names(files: &[PathBuf]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let numbered = (2..).map(|n| format!("translations-{name}-{n}"));
+        let mut possible = std::iter::once(format!("translations-{name}")).chain(numbered);
+        names.extend(possible.find(|name| !names.contains(name)));
+    }
+    names
 }
 
 /// How the model in `dir` searches.

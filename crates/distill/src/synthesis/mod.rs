@@ -179,20 +179,26 @@ impl<'a> Synthesis<'a> {
             }
             let path = self.part(number);
             if self.is_own(number, processes) && !path.try_exists().map_err(Error::io("read", &path))? {
-                let part =
-                    Part::make(pipeline, number * LINES + 1, &sources, references.as_deref(), self.options)?;
+                let first = number * LINES + 1;
+                let part = Part::make(pipeline, first, &sources, references.as_deref(), self.options);
+                let part = part.map_err(|error| self.with_parts(error))?;
                 let json = serde_json::to_vec(&part).expect("text and numbers");
                 atomic::write_file(&path, &json)?;
             }
-            Interrupt::check().map_err(|error| match error {
-                Error::Interrupted { signal, .. } => {
-                    let saved = format!("what is translated is in `{}`", self.parts.display());
-                    Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
-                }
-                error => error,
-            })?;
+            Interrupt::check().map_err(|error| self.with_parts(error))?;
         }
         Ok(())
+    }
+
+    /// `error` with the place of what is translated, if it is about a stop.
+    fn with_parts(&self, error: Error) -> Error {
+        match error {
+            Error::Interrupted { signal, .. } => {
+                let saved = format!("what is translated is in `{}`", self.parts.display());
+                Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
+            }
+            error => error,
+        }
     }
 
     /// Joins the parts to the corpus, and removes them.
