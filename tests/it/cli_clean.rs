@@ -73,10 +73,46 @@ fn lines_that_cannot_be_read_are_dropped() {
         read(&folder, "c.tsv"),
         "A dog runs here.\tEin Hund läuft hier.\nA bird sings.\tEin Vogel singt.\n"
     );
-    assert_eq!(read(&folder, "d.tsv"), "2\tunreadable\t\t\n");
+    let dropped = read(&folder, "d.tsv");
+    assert!(dropped.starts_with("2\tunreadable\tnot valid UTF-8"), "{dropped}");
     folder.write("b.tsv", "src\ttgt\nA dog runs here.\tEin Hund läuft hier.\nno tab\n\tx\n");
     stdout(&folder, "clean b.tsv --output c.tsv --dropped d.tsv");
-    assert_eq!(read(&folder, "d.tsv"), "3\tunreadable\t\t\n4\tempty\t\tx\n");
+    let dropped = read(&folder, "d.tsv");
+    assert!(
+        dropped.starts_with("3\tunreadable\texpected ") && dropped.ends_with("\t\n4\tempty\t\tx\n"),
+        "{dropped}"
+    );
+}
+
+#[test]
+fn columns_may_be_others() {
+    let folder = Folder::new();
+    folder.write("a.tsv", "1\tA dog runs here.\tEin Hund läuft hier.\t-0.5\n");
+    let outcome = folder.run("clean a.tsv --output b.tsv");
+    assert!(outcome.stderr.contains("no pair is left; `--explain 3`"), "{outcome:?}");
+    stdout(&folder, "clean a.tsv --columns 2 3 --output b.tsv");
+    assert_eq!(read(&folder, "b.tsv"), "A dog runs here.\tEin Hund läuft hier.\n");
+    folder.write("a.csv", "id,en,de\n1,A dog runs here.,Ein Hund läuft hier.\n");
+    stdout(&folder, "clean a.csv --columns de en --output b.tsv");
+    assert_eq!(read(&folder, "b.tsv"), "Ein Hund läuft hier.\tA dog runs here.\n");
+    folder.fails("clean a.csv a.csv --columns 1 2", 2, &["`--columns` is for tables"]);
+    folder.fails("clean a.csv --columns 0 2", 2, &["`--columns 0`: columns count from 1"]);
+    folder.fails("clean a.csv --columns 2 2", 2, &["no two columns"]);
+}
+
+/// What would run without end, or out of stack.
+#[test]
+fn hostile_text_ends() {
+    let folder = Folder::new();
+    folder.write("a.csv", "\"A dog.\",\"Ein Hund.\"\n\"broken,x\n");
+    folder.fails(
+        "clean a.csv --dropped d.tsv",
+        1,
+        &["`a.csv`, line 2", "quotation mark without a counterpart"],
+    );
+    let escaped = "&".to_owned() + &"amp;".repeat(20_000) + "lt;";
+    folder.write("a.tsv", format!("{escaped}\tx\n"));
+    stdout(&folder, "clean a.tsv");
 }
 
 #[test]
@@ -91,6 +127,14 @@ fn mistakes_are_explained_and_leave_no_file() {
     folder.fails("clean a.en a.de --min-letters 2", 2, &["`--min-letters 2`", "between 0 and 1"]);
     folder.fails("clean a.en a.de --output a.en b.de", 2, &["also the input"]);
     folder.fails("clean a.en a.de --output b.en b.en", 2, &["`b.en` is to be written twice"]);
+    folder.fails("clean a.en a.de --output b.en ./b.en", 2, &["`./b.en` is to be written twice"]);
+    folder.fails(
+        "clean a.en a.de --output b.tsv --dropped ./b.tsv",
+        2,
+        &["`./b.tsv` is to be written twice"],
+    );
+    folder.fails("clean a.en a.de --output /dev/stdout", 2, &["--output /dev/stdout"]);
+    stdout(&folder, "clean a.en a.de --without language --languages is xx");
     folder.fails("clean a.en a.de --output b.en -", 2, &["--output -"]);
     folder.fails("clean a.en a.de --output b.tsv.gz", 2, &["no .gz file", "compress them afterwards"]);
     folder.fails("clean a.en a.de --output b.en b.de c.de", 2, &["a corpus has one or two files"]);
@@ -123,6 +167,7 @@ const BARE: &str = "--without letters,numbers,copy,ratio,repetition,duplicate";
 #[test]
 fn models_find_pairs_that_are_no_translations() {
     let folder = scored();
+    folder.fails("clean pairs.tsv --score runs/c --output runs/c/config.toml", 2, &["a file of the model"]);
     for models in ["--score runs/c", "--score-backward runs/c", "--score runs/c --score-backward runs/c"] {
         let command = format!("clean pairs.tsv {BARE} {models}");
         let outcome =

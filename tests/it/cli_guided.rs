@@ -35,6 +35,16 @@ fn prepared() -> Folder {
     folder
 }
 
+/// Links of words that were cut off are no sign of other text.
+#[test]
+fn alignments_of_cropped_pairs_fit() {
+    let folder = prepared();
+    train(
+        &folder,
+        &format!("{GUIDED} --output cut --set train.max_steps=2 --set data.crop=true --set data.max_len=5"),
+    );
+}
+
 const GUIDED: &str = "--set train.guided_alignment=1 --set data.alignments=links";
 
 fn train(folder: &Folder, arguments: &str) {

@@ -143,6 +143,18 @@ fn a_dash_is_standard_input() {
 }
 
 #[test]
+fn options_of_metrics_that_are_not_computed_are_refused() {
+    let folder = corpus();
+    for (options, words) in [
+        ("--metric chrf --smooth floor", "`--smooth` is an option of BLEU"),
+        ("--metric ter --tokenize char", "`--tokenize` is an option of BLEU"),
+        ("--metric ter --lowercase", "`--lowercase` is an option of BLEU and chrF"),
+    ] {
+        folder.fails(&format!("score hyp ref1 {options}"), 2, &[words]);
+    }
+}
+
+#[test]
 fn a_smoothing_value_needs_a_method_that_uses_it() {
     let folder = corpus();
     folder.fails("score hyp ref1 --smooth-value 1", 2, &["`--smooth-value`", "hint: "]);

@@ -3,12 +3,21 @@
 use std::path::PathBuf;
 
 use attentive_base::error::{Error, Result};
-use attentive_config::{CorpusFile, CorpusFormat, CorpusSource, LanguagePair};
+use attentive_config::{Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair};
 
 /// The corpus in these files, which follow `option` on the command line: two aligned ones, or one whose name
-/// tells its format. `languages` are those of a translation memory.
-pub(super) fn corpus(option: &str, files: &[PathBuf], languages: &[String]) -> Result<CorpusSource> {
+/// tells its format. `languages` are those of a translation memory, and `columns` those of a table, if it has
+/// more than two.
+pub(super) fn corpus(
+    option: &str,
+    files: &[PathBuf],
+    languages: &[String],
+    columns: &[String],
+) -> Result<CorpusSource> {
+    let of_table =
+        || Error::usage("`--columns` is for tables", "give it with a file of type tsv, csv or jsonl");
     let file = match files {
+        [_, _] if !columns.is_empty() => return Err(of_table()),
         [src, tgt] => return Ok(CorpusSource::aligned(src, tgt)),
         [file] => file,
         _ => {
@@ -34,6 +43,14 @@ pub(super) fn corpus(option: &str, files: &[PathBuf], languages: &[String]) -> R
             ));
         }
     };
+    let columns = match columns {
+        [] => None,
+        _ if !matches!(format, CorpusFormat::Tsv | CorpusFormat::Csv | CorpusFormat::Jsonl) => {
+            return Err(of_table());
+        }
+        [src, tgt] if src != tgt => Some([column(src, format)?, column(tgt, format)?]),
+        _ => return Err(Error::usage("`--columns` names no two columns", "name two, as in `--columns 2 3`")),
+    };
     let languages = match languages {
         _ if format != CorpusFormat::Tmx => None,
         [source, target] => Some(LanguagePair { source: source.clone(), target: target.clone() }),
@@ -47,9 +64,27 @@ pub(super) fn corpus(option: &str, files: &[PathBuf], languages: &[String]) -> R
     Ok(CorpusSource::File(CorpusFile {
         path: file.clone(),
         format,
-        columns: None,
+        columns,
         languages,
         tag: None,
         weights: None,
     }))
+}
+
+/// A column by its number, counted from 1, or by its name.
+fn column(text: &str, format: CorpusFormat) -> Result<Column> {
+    let numbered = text.parse().map(Column::Number);
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    match numbered {
+        Ok(number) if format != CorpusFormat::Jsonl => Ok(number),
+        _ if is_number => {
+            let what =
+                if format == CorpusFormat::Jsonl { "fields have names" } else { "columns count from 1" };
+            Err(Error::usage(
+                format!("`--columns {text}`: {what}"),
+                "as in `--columns 2 3` or `--columns en de`",
+            ))
+        }
+        _ => Ok(Column::Name(text.to_owned())),
+    }
 }

@@ -79,9 +79,9 @@ impl OutputWriter {
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<Option<Self>> {
         let Some(path) = path else { return Ok(None) };
-        if path == Path::new(DASH) {
+        if [DASH, "/dev/stdout", "/dev/fd/1"].iter().any(|stdout| path == Path::new(stdout)) {
             return Err(Error::usage(
-                format!("`{option} -`: other results go to standard output"),
+                format!("`{option} {}`: other results go to standard output", path.display()),
                 "name a file",
             ));
         }
@@ -153,6 +153,19 @@ fn same_file(a: &Path, b: &Path) -> bool {
     match (fs::canonicalize(a), fs::canonicalize(b)) {
         (Ok(a), Ok(b)) => a == b && a.is_file(),
         _ => false,
+    }
+}
+
+/// True if writing to `a` and to `b` would leave one file, which may not exist yet.
+pub(super) fn same_output(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let name = path.file_name()?;
+        fs::canonicalize(path).or_else(|_| fs::canonicalize(folder).map(|folder| folder.join(name))).ok()
+    };
+    match (place(a), place(b)) {
+        (Some(a), Some(b)) => a == b && (a.is_file() || !a.exists()),
+        _ => a == b,
     }
 }
 

@@ -89,7 +89,14 @@ fn read_gold(path: &Path, src: &[String], tgt: &[String]) -> Result<Vec<GoldLink
             None => Ok(gold),
         }
     };
-    lines.iter().enumerate().map(read).collect()
+    let gold: Vec<GoldLinks> = lines.iter().enumerate().map(read).collect::<Result<_>>()?;
+    if gold.iter().all(|gold| gold.sure.0.is_empty()) {
+        return Err(Error::Data {
+            problem: format!("`{}` has no sure links, without which there is no error rate", path.display()),
+            hint: Some("write them as `i-j`, and possible ones as `i?j`".into()),
+        });
+    }
+    Ok(gold)
 }
 
 /// How well the links of the first lines agree with `gold`.
@@ -97,12 +104,12 @@ fn described(links: &[WordLinks], gold: &[GoldLinks]) -> String {
     let mut score = AlignmentScore::default();
     links.iter().zip(gold).for_each(|(found, gold)| score.add(found, gold));
     format!(
-        "AER {:.1} %, precision {:.1} %, recall {:.1} % ({} links, {} sure ones by people, {} lines)",
+        "AER {:.1} %, precision {:.1} %, recall {:.1} % ({} links, {} sure ones by people, {})",
         100.0 * score.error_rate(),
         100.0 * score.precision(),
         100.0 * score.recall(),
         score.links,
         score.sure,
-        gold.len().min(links.len())
+        count(gold.len().min(links.len()), "line")
     )
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
+use attentive_config::{CorpusFormat, CorpusSource};
 use attentive_data::cleaning::{
     CleanedPair, Cleaner, CleaningOptions, CleaningReport, CleaningRule, ExpectedLanguages, PairReader,
     SentencePair,
@@ -16,7 +17,8 @@ use serde::Serialize;
 
 use crate::corpus_files::corpus;
 use crate::examples::printable;
-use crate::output::OutputWriter;
+use crate::message;
+use crate::output::{OutputWriter, same_output};
 use crate::table::aligned;
 
 const EXAMPLES: &str = "\
@@ -52,9 +54,14 @@ pub(crate) struct Args {
     /// Further columns are not kept.
     #[arg(long, short, value_name = "FILE", num_args = 1..=2)]
     output: Vec<PathBuf>,
-    /// File for the dropped pairs: line, rule, source and target, mended, separated by tabs.
+    /// File for the dropped pairs: line, rule, source and target, mended, separated by tabs. Of a line that
+    /// cannot be read, what is wrong with it.
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
+    /// Columns of both sides in tsv or csv, by number from 1 or by the name in the first line, or fields of
+    /// jsonl.
+    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
+    columns: Vec<String>,
     /// Codes of the languages of both sides, such as `en de`, to drop text in others.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
     languages: Vec<String>,
@@ -109,8 +116,16 @@ impl Args {
                 return Err(Error::usage(format!("`{option} {value}`"), format!("give {expected}")));
             }
         }
+        if self.without.contains(&CleaningRule::Unreadable) {
+            return Err(Error::usage(
+                "`--without unreadable`: nothing is known of a line that cannot be read",
+                "leave the rule out",
+            ));
+        }
         let languages = match &self.languages[..] {
-            [src, tgt] => Some(ExpectedLanguages::new(src, tgt)?),
+            [src, tgt] if !self.without.contains(&CleaningRule::Language) => {
+                Some(ExpectedLanguages::new(src, tgt)?)
+            }
             _ => None,
         };
         Ok(CleaningOptions {
@@ -137,18 +152,27 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.min_score.is_some() && scorer.is_none() {
         return Err(Error::usage("`--min-score` has no scores", "add `--score` or `--score-backward`"));
     }
-    let mut reader = PairReader::open(&corpus("`attentive clean`", &args.files, &args.languages)?)?;
+    let source = corpus("`attentive clean`", &args.files, &args.languages, &args.columns)?;
+    if matches!(&source, CorpusSource::File(file) if file.format == CorpusFormat::Text) {
+        let problem = format!("`{}` has the lines of one side only", args.files[0].display());
+        return Err(Error::usage(problem, "name two aligned files"));
+    }
+    let mut reader = PairReader::open(&source)?;
     check_outputs(args)?;
     let mut sink = Sink::open(args)?;
     let mut scored = scorer.map(ScoredPairs::new).transpose()?;
     let mut cleaner = Cleaner::new(options);
     loop {
-        let (lines, pairs): (Vec<usize>, Vec<_>) = reader.next(CHUNK)?.into_iter().unzip();
-        if pairs.is_empty() {
+        let read = reader.next(CHUNK)?;
+        if read.is_empty() {
             break;
         }
+        let pairs = read.iter().map(|(_, pair)| pair.as_ref().ok().cloned()).collect();
         let (mut kept, mut kept_lines) = (Vec::new(), Vec::new());
-        for (line, one) in lines.into_iter().zip(cleaner.clean(pairs)) {
+        for ((line, pair), mut one) in read.into_iter().zip(cleaner.clean(pairs)) {
+            if let Err(problem) = pair {
+                one.pair.src = problem;
+            }
             match one.dropped {
                 Some(rule) => sink.drop(rule.name(), line, one)?,
                 None if scored.is_some() => {
@@ -174,6 +198,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
         lines.extend(scores.iter().flat_map(ScoreReport::lines));
         lines.iter().try_for_each(|line| out.line(line))?;
     }
+    let report = cleaner.report();
+    if report.kept == 0 && report.pairs > 0 && args.explain == 0 {
+        message::warning("no pair is left; `--explain 3` shows what is dropped");
+    }
     out.flush()
 }
 
@@ -197,12 +225,12 @@ struct Sink {
 
 impl Sink {
     fn open(args: &Args) -> Result<Self> {
+        let inputs = || args.files.iter().chain(&args.score).chain(&args.score_backward);
         let mut outputs = Vec::new();
         for path in &args.output {
-            outputs.extend(OutputWriter::beside_stdout("--output", Some(path), &args.files)?);
+            outputs.extend(OutputWriter::beside_stdout("--output", Some(path), inputs())?);
         }
-        let inputs = args.files.iter().chain(&args.output);
-        let dropped = OutputWriter::beside_stdout("--dropped", args.dropped.as_deref(), inputs)?;
+        let dropped = OutputWriter::beside_stdout("--dropped", args.dropped.as_deref(), inputs())?;
         Ok(Self { outputs, dropped, n_examples: args.explain, examples: BTreeMap::new() })
     }
 
@@ -326,7 +354,7 @@ fn check_outputs(args: &Args) -> Result<()> {
     let written: Vec<&PathBuf> = args.output.iter().chain(&args.dropped).collect();
     for (place, path) in written.iter().enumerate() {
         let shown = path.display();
-        if written[..place].contains(path) {
+        if written[..place].iter().any(|other| same_output(other, path)) {
             return Err(Error::usage(
                 format!("`{shown}` is to be written twice"),
                 "give each output a name of its own",

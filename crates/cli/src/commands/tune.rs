@@ -80,9 +80,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     let dir = args.model.dir()?;
     let home = Config::home(&dir);
+    let pipeline = Pipeline::load(&dir)?;
     // Before the work: another process may train there.
     let lock = if args.dry_run { None } else { Some(Lock::acquire(&home)?) };
-    let pipeline = Pipeline::load(&dir)?;
     let options = TuneOptions {
         widest: args.beam_width,
         metric: match args.metric {

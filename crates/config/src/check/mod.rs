@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use attentive_base::error::{Error, Result};
 use toml::Table;
 
-use super::{Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, Task, Units};
+use super::{CleaningRule, Config, CorpusSource, DataConfig, DecodeConfig, ModelConfig, Task, Units};
 
 impl Config {
     /// Refuses values out of range, values that contradict each other, and values without effect.
@@ -184,9 +184,12 @@ fn filters(data: &DataConfig) -> Result<()> {
             "data.filters",
             "rules that need no more than a pair",
             format!("`{}`", rule.name()),
-            Some(
-                "`attentive clean` has it; `data.drop_repeated` leaves out pairs that occurred before".into(),
-            ),
+            Some(match rule {
+                CleaningRule::Duplicate => {
+                    "`attentive clean` has it; `data.drop_repeated` leaves out equal pairs".into()
+                }
+                _ => "`attentive clean` has it".into(),
+            }),
         ),
     }
 }

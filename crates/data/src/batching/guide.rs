@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use attentive_base::batch::AlignedPositions;
+use attentive_base::batch::{AlignedPositions, TokenId};
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_text::{Tokenizer, Tokenizers, WordMarks};
@@ -85,6 +85,8 @@ pub struct Guide {
     alignments: Arc<CorpusAlignments>,
     src: WordMarks,
     tgt: WordMarks,
+    /// The number of tokens to which longer sides were cropped, if they were.
+    cropped_to: Option<usize>,
 }
 
 /// The word of each token of a pair.
@@ -112,7 +114,13 @@ impl Guide {
                 hint: None,
             })
         };
-        Ok(Self { alignments, src: marks(tokenizers.src())?, tgt: marks(tokenizers.tgt())? })
+        let [src, tgt] = [marks(tokenizers.src())?, marks(tokenizers.tgt())?];
+        Ok(Self { alignments, src, tgt, cropped_to: None })
+    }
+
+    /// The same, for examples whose sides were cropped to `most` tokens.
+    pub fn of_cropped(self, most: usize) -> Self {
+        Self { cropped_to: Some(most), ..self }
     }
 
     fn words(&self, example: &Example) -> TokenWords {
@@ -127,6 +135,11 @@ impl Guide {
         let (mut compared, mut misfits) = (0, 0);
         for example in examples.take(COMPARED) {
             let example = example.as_ref();
+            // Words that were cut off may have links.
+            let is_cut = |side: &[TokenId]| self.cropped_to.is_some_and(|most| side.len() >= most);
+            if is_cut(example.src()) || is_cut(&example.tgt_out) {
+                continue;
+            }
             let [n_src, n_tgt] = self.words(example).n_words();
             let mut links = self.alignments.of_line(example.line).iter();
             compared += 1;

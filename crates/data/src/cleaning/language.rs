@@ -28,7 +28,7 @@ impl ExpectedLanguages {
             found.ok_or_else(|| {
                 Error::usage(
                     format!("the language `{code}` cannot be recognized"),
-                    "give the codes of two languages that can, such as `en` and `de`, or none",
+                    "give the codes of two languages that can, such as `en` and `de`, or leave out the rule `language`",
                 )
             })
         };

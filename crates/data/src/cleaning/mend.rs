@@ -60,12 +60,28 @@ pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
     (SentencePair { src, tgt }, mended)
 }
 
+/// `text` after `change`, again and again while that changes it, since some damage was done several times. The
+/// number of times has a bound: a text can be made that would take thousands.
+fn repeated(text: &str, change: fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+    const MOST: usize = 4;
+    let mut found = Cow::Borrowed(text);
+    for _ in 0..MOST {
+        match change(&found) {
+            Cow::Borrowed(_) => break,
+            Cow::Owned(changed) => found = Cow::Owned(changed),
+        }
+    }
+    found
+}
+
 /// The text with characters in place of entities, also of those that were escaped several times.
 fn without_entities(text: &str) -> Cow<'_, str> {
-    match unescaped(text) {
-        Cow::Borrowed(text) => Cow::Borrowed(text),
-        Cow::Owned(text) => Cow::Owned(without_entities(&text).into_owned()),
-    }
+    repeated(text, unescaped)
+}
+
+/// The text with what was UTF-8 and read as Windows-1252 or Latin-1, perhaps several times.
+fn decoded(text: &str) -> Cow<'_, str> {
+    repeated(text, decoded_once)
 }
 
 /// The text with characters in place of entities.
@@ -74,18 +90,19 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     while let Some(start) = rest.find('&') {
         let (before, from) = rest.split_at(start);
         out.push_str(before);
+        // The ampersand may have been escaped any number of times.
+        let after = from[1..].trim_start_matches("amp;");
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '#';
-        let end = from[1..].find(|c| !is_of_name(c)).map(|end| end + 1);
-        let entity = end.filter(|&end| end > 1 && from[end..].starts_with(';')).map(|end| &from[..=end]);
-        let decoded = entity.map(|entity| (entity, character(entity)));
-        match decoded {
-            Some((entity, Some(decoded))) => {
+        let end = after.find(|c| !is_of_name(c));
+        let name = end.filter(|&end| end > 0 && after[end..].starts_with(';')).map(|end| &after[..=end]);
+        match name.and_then(|name| Some((name, character(&format!("&{name}"))?))) {
+            Some((name, decoded)) => {
                 out.push_str(&decoded);
-                rest = &from[entity.len()..];
+                rest = &after[name.len()..];
             }
-            _ => {
+            None => {
                 out.push('&');
-                rest = &from[1..];
+                rest = after;
             }
         }
     }
@@ -101,7 +118,9 @@ fn character(entity: &str) -> Option<String> {
             found.push_str(&String::from_utf8_lossy(&text));
         }
     }
-    (found != entity && !found.is_empty()).then_some(found)
+    // Of a name that is none, such as `&notes;`, the beginning would be decoded.
+    let is_whole = !found.ends_with(';') || entity == "&semi;";
+    (found != entity && !found.is_empty() && is_whole).then_some(found)
 }
 
 /// The elements whose tags are taken for tags: not everything in angle brackets is one.
@@ -147,7 +166,9 @@ fn tags(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let tag = &text[start..];
         let tag = &tag[..=tag.find('>')?];
         let is_known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name(tag)));
-        is_known.then_some((start, tag))
+        // Not `x<i then y>z`.
+        let rest = tag.trim_start_matches(['<', '/'])[name(tag).len()..].trim_end_matches(['>', '/']).trim();
+        (is_known && (rest.is_empty() || rest.contains('='))).then_some((start, tag))
     })
 }
 
@@ -207,7 +228,7 @@ enum TextPart {
 }
 
 /// The text with what was UTF-8 and read as Windows-1252 or Latin-1.
-fn decoded(text: &str) -> Cow<'_, str> {
+fn decoded_once(text: &str) -> Cow<'_, str> {
     let mut parts: Vec<TextPart> = Vec::new();
     for c in text.chars() {
         match (byte(c), parts.last_mut()) {

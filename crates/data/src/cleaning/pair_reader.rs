@@ -6,7 +6,8 @@ use attentive_config::CorpusSource;
 use super::SentencePair;
 use crate::corpus::data_kind::DataKind;
 use crate::corpus::item::{DropReason, Item};
-use crate::reading::lines::NO_END;
+use crate::reading::csv_table::UNCLOSED;
+use crate::reading::lines::{MAX_LINE_BYTES, NO_END};
 use crate::reading::records::{Next, Records};
 
 /// Reads parallel text with all its lines, also those that training would not use.
@@ -24,19 +25,20 @@ impl PairReader {
     }
 
     /// Returns up to `most` of the next pairs, fewer only at the end, each with the number of its line, or in
-    /// a translation memory of its unit. A line that is too long, not UTF-8 or without two sides is `None`.
+    /// a translation memory of its unit. In place of a line that is too long, not UTF-8 or without two sides
+    /// stands what is wrong with it.
     ///
     /// # Errors
-    /// Read errors; files of different lengths.
-    pub fn next(&mut self, most: usize) -> Result<Vec<(usize, Option<SentencePair>)>> {
+    /// Read errors; files of different lengths; a quotation mark that swallows the rest of the file.
+    pub fn next(&mut self, most: usize) -> Result<Vec<(usize, std::result::Result<SentencePair, String>)>> {
         let mut pairs = Vec::new();
         while pairs.len() < most {
             let pair = match self.0.next(DataKind::Translations) {
-                Ok(Next::Item(Item::Translation { src, tgt })) => Some(SentencePair { src, tgt }),
-                Ok(Next::Dropped(DropReason::TooLong)) => None,
-                Ok(Next::Dropped(_) | Next::Item(_)) => Some(SentencePair::default()),
+                Ok(Next::Item(Item::Translation { src, tgt })) => Ok(SentencePair { src, tgt }),
+                Ok(Next::Dropped(DropReason::TooLong)) => Err(format!("longer than {MAX_LINE_BYTES} bytes")),
+                Ok(Next::Dropped(_) | Next::Item(_)) => Ok(SentencePair::default()),
                 Ok(Next::End) => break,
-                Err(Error::Line { problem, .. }) if problem != NO_END => None,
+                Err(Error::Line { problem, .. }) if ![NO_END, UNCLOSED].contains(&&*problem) => Err(problem),
                 Err(error) => return Err(error),
             };
             pairs.push((self.0.line(), pair));

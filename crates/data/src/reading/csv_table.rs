@@ -14,6 +14,10 @@ use crate::reading::convertible_format::unreadable;
 use crate::reading::source_file::SourceFile;
 use crate::reading::table_columns::TableColumns;
 
+/// The problem with a file that ends within a column in quotation marks.
+pub(crate) const UNCLOSED: &str = "the record that begins here has a quotation mark without a counterpart, so \
+    that what follows it is not divided: double the mark, and put the column in quotation marks";
+
 /// A table of comma-separated values.
 #[derive(Debug)]
 pub(crate) struct CsvTable {
@@ -91,10 +95,7 @@ impl CsvTable {
     fn whole(&self) -> Result<Option<Item>> {
         // A mark within a column without marks, as in `5" disk`, stands for itself.
         if self.reader.get_ref().is_quoting() && self.has_breaks {
-            let problem = "the record that begins here has a quotation mark without a counterpart, so that \
-                           what follows it is not divided: double the mark, and put the column in quotation \
-                           marks";
-            return Err(Error::line(&self.path, self.line, problem));
+            return Err(Error::line(&self.path, self.line, UNCLOSED));
         }
         Ok(None)
     }

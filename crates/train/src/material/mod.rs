@@ -362,6 +362,8 @@ fn batches(
     let alignments = alignments.map(Arc::new);
     if let Some(alignments) = &alignments {
         let guide = Guide::new(Arc::clone(alignments), tokenizers)?;
+        let most = config.data.max_len.min(config.model.max_len);
+        let guide = if config.data.crop { guide.of_cropped(most) } else { guide };
         batcher.check_guide(&guide)?;
         if config.train.guided_alignment > 0.0 {
             batcher = batcher.guided(guide);

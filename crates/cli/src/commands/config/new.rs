@@ -48,6 +48,10 @@ pub(super) struct Args {
     /// The languages of source and target in a translation memory (tmx), such as `en de`.
     #[arg(long, value_name = "CODE", num_args = 2, requires = "train")]
     languages: Vec<String>,
+    /// Columns of source and target in tsv or csv, by number from 1 or by the name in the first line, or
+    /// fields of jsonl.
+    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"], requires = "train")]
+    columns: Vec<String>,
     /// Write to FILE instead of standard output. It must not exist.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -94,11 +98,20 @@ impl Args {
 
 /// The configuration for the corpora in files, of which that for training is read.
 fn fit(args: &Args) -> Result<String> {
-    let train = corpus("`--train`", &args.train, &args.languages)?;
+    let train = corpus("`--train`", &args.train, &args.languages, &args.columns)?;
     let valid = match &args.valid[..] {
         [] => None,
-        files => Some(corpus("`--valid`", files, &args.languages)?),
+        [file] => Some(corpus("`--valid`", std::slice::from_ref(file), &args.languages, &args.columns)?),
+        files => Some(corpus("`--valid`", files, &[], &[])?),
     };
+    let has_languages =
+        |source: &CorpusSource| matches!(source, CorpusSource::File(file) if file.languages.is_some());
+    if !args.languages.is_empty() && !valid.iter().chain([&train]).any(has_languages) {
+        return Err(Error::usage(
+            "`--languages` is for translation memories, and none of these files is one",
+            "leave it out",
+        ));
+    }
     // Refuses corpora from which the family cannot learn.
     let text = fitted(args.family(), args.preset, &train, valid.as_ref(), 0)?;
     let kind = DataKind::of(&Config::parse(&text, Path::new("attentive.toml"), &[])?);

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 /// The name of a metric.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum MetricName {
     /// Word n-grams (Papineni et al. 2002).
     Bleu,

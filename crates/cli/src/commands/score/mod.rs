@@ -77,12 +77,12 @@ pub(crate) struct Args {
     /// object per metric.
     #[arg(long)]
     json: bool,
-    /// Tokenizer for BLEU.
-    #[arg(long, value_name = "TOKENIZER", default_value = "13a")]
-    tokenize: BleuTokenizer,
-    /// Smoothing for n-gram orders without a match in BLEU.
-    #[arg(long, value_name = "METHOD", default_value = "exp")]
-    smooth: SmoothingMethod,
+    /// Tokenizer for BLEU [default: 13a].
+    #[arg(long, value_name = "TOKENIZER")]
+    tokenize: Option<BleuTokenizer>,
+    /// Smoothing for n-gram orders without a match in BLEU [default: exp].
+    #[arg(long, value_name = "METHOD")]
+    smooth: Option<SmoothingMethod>,
     /// The value of `--smooth floor` [default: 0.1] or `--smooth add-k` [default: 1].
     #[arg(long, value_name = "X")]
     smooth_value: Option<f64>,
@@ -112,11 +112,14 @@ enum TestName {
 impl Args {
     fn measure(&self, metric: MetricName) -> Measure {
         let case = if self.lowercase { Case::Lower } else { Case::Mixed };
-        let smoothing = Smoothing { method: self.smooth, value: self.smooth_value };
+        let smoothing = Smoothing { method: self.smooth.unwrap_or_default(), value: self.smooth_value };
         match metric {
-            MetricName::Bleu => {
-                Measure::Bleu(Bleu { tokenizer: self.tokenize, smoothing, case, ..Bleu::default() })
-            }
+            MetricName::Bleu => Measure::Bleu(Bleu {
+                tokenizer: self.tokenize.unwrap_or_default(),
+                smoothing,
+                case,
+                ..Bleu::default()
+            }),
             MetricName::Chrf => Measure::Chrf(Chrf { case, ..Chrf::default() }),
             MetricName::ChrfPlusPlus => Measure::Chrf(Chrf { case, word_order: 2, ..Chrf::default() }),
             MetricName::Ter => Measure::Ter(Ter::default()),
@@ -125,6 +128,7 @@ impl Args {
 
     fn check(&self) -> Result<()> {
         self.check_files()?;
+        self.check_metrics()?;
         self.check_smoothing()?;
         self.check_resampling()
     }
@@ -145,11 +149,32 @@ impl Args {
         ))
     }
 
+    /// Refuses options of metrics that are not computed.
+    fn check_metrics(&self) -> Result<()> {
+        let has = |metrics: &[MetricName]| self.metric.iter().any(|one| metrics.contains(one));
+        let (bleu, cased) =
+            ([MetricName::Bleu], [MetricName::Bleu, MetricName::Chrf, MetricName::ChrfPlusPlus]);
+        for (option, is_given, metrics, names) in [
+            ("--tokenize", self.tokenize.is_some(), &bleu[..], "BLEU"),
+            ("--smooth", self.smooth.is_some(), &bleu, "BLEU"),
+            ("--smooth-value", self.smooth_value.is_some(), &bleu, "BLEU"),
+            ("--lowercase", self.lowercase, &cased, "BLEU and chrF"),
+        ] {
+            if is_given && !has(metrics) {
+                return Err(Error::usage(
+                    format!("`{option}` is an option of {names}, which `--metric` does not name"),
+                    "omit the option, or name the metric",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_smoothing(&self) -> Result<()> {
         let Some(value) = self.smooth_value else {
             return Ok(());
         };
-        if self.smooth.default_value().is_none() {
+        if self.smooth.unwrap_or_default().default_value().is_none() {
             let hint = "omit `--smooth-value`, or use `--smooth floor` or `--smooth add-k`";
             return Err(Error::usage("`--smooth-value` requires a smoothing method that has a value", hint));
         }
