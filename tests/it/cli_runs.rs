@@ -140,6 +140,28 @@ fn a_run_is_resumed_by_its_directory() {
     }
 }
 
+/// The learning rate has fallen to an end, and would jump up again.
+#[test]
+fn a_learning_rate_that_falls_to_its_end_does_not_rise_again() {
+    let folder = trained();
+    let wsd = "--set train.schedule.kind=wsd --set train.schedule.cooldown_steps=2";
+    succeeds(&folder.run(&format!("train c.toml --output r {wsd} --set train.max_steps=4")));
+    succeeds(&folder.run("train r --resume"));
+    folder.fails(
+        "train r --resume --set train.max_steps=8",
+        2,
+        &["`train.max_steps`", "falling since update 3"],
+    );
+    succeeds(
+        &folder
+            .run(&format!("train c.toml --output s {wsd} --set train.max_steps=4 --set train.save_every=2")),
+    );
+    for step in ["3", "4"] {
+        fs::remove_dir_all(folder.path(format!("s/checkpoints/step-0000000{step}"))).unwrap();
+    }
+    succeeds(&folder.run("train s --resume --set train.max_steps=8"));
+}
+
 /// Damages the run in a directory.
 type Damage = dyn Fn(&Path);
 

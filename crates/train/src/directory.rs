@@ -25,6 +25,7 @@ pub(super) enum DirectoryContents {
 /// A run to resume.
 #[derive(Debug)]
 pub(super) struct StoredRun {
+    pub config: Config,
     pub tokenizers: Tokenizers,
     pub provenance: Provenance,
 }
@@ -105,7 +106,7 @@ fn take_up(config: &Config, dir: &Path) -> Result<DirectoryContents> {
         });
     }
     let provenance = Run::new(dir).origin()?;
-    Ok(DirectoryContents::Run(Box::new(StoredRun { tokenizers, provenance })))
+    Ok(DirectoryContents::Run(Box::new(StoredRun { config: stored, tokenizers, provenance })))
 }
 
 fn entries(dir: &Path) -> Result<Vec<PathBuf>> {

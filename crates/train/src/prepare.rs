@@ -308,7 +308,11 @@ fn open(config: &Config, options: &RunOptions, observer: &mut dyn Observer) -> R
         observer.on(&Event::Note(&format!("nothing to resume in `{}`: starting a new run", dir.display())));
     }
     let resume_at = match contents {
-        DirectoryContents::Run(_) => last_checkpoint(dir, observer)?,
+        DirectoryContents::Run(ref stored) => {
+            let step = last_checkpoint(dir, observer)?;
+            Schedule::check_resumed(&stored.config, config, step.unwrap_or_default())?;
+            step
+        }
         DirectoryContents::Nothing | DirectoryContents::Replaceable => None,
     };
     let beginning = match (resume_at, &config.model.from) {

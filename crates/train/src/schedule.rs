@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use attentive_base::error::{Error, Result};
 use attentive_config::{Config, ScheduleConfig, ScheduleKind};
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +114,29 @@ impl Schedule {
     pub fn new(config: &ScheduleConfig, peak: f64, d_model: usize, max_steps: u64) -> Self {
         let end = if config.decay_steps == 0 { max_steps } else { config.decay_steps };
         Self { config: config.clone(), peak, d_model, end }
+    }
+
+    /// Refuses to go on after update `step` of a run that began with `stored` if the learning rate has begun
+    /// to fall to zero at another end.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names `train.max_steps`.
+    pub fn check_resumed(stored: &Config, config: &Config, step: u64) -> Result<()> {
+        let [before, now] = [stored, config].map(Self::of);
+        let falls = before.config.kind == ScheduleKind::Wsd && step > before.cooldown();
+        if !falls || before.end == now.end {
+            return Ok(());
+        }
+        Err(Error::Config {
+            key: "train.max_steps".into(),
+            expected: format!(
+                "{}, at which the learning rate ends that has been falling since update {}",
+                before.end,
+                before.cooldown() + 1
+            ),
+            found: now.end.to_string(),
+            hint: Some("to train further, start a new run with `model.from`".into()),
+        })
     }
 
     /// Returns the learning rate of update `step`, counted from 1.

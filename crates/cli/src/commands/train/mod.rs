@@ -31,7 +31,7 @@ Examples:
   attentive train domain.toml --set model.from=runs/multi30k --set 'model.freeze=[\"encoder.*\"]'
 
 Ctrl-C saves a checkpoint and stops; `--resume` continues as if the run had never stopped. The directory of the run may \
-take the place of the configuration; its data are then found from the folder in which it began.
+take the place of the configuration; the paths of its data start at the working directory, as when it began.
   With `model.from`, training starts from another model (fine-tuning): a directory that `attentive train` or `attentive \
 import` wrote, with its weights, tokenizer and network.";
 
