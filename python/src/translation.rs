@@ -56,7 +56,10 @@ pub(crate) fn translate(
         }
         let alignments = if aligned { align(pipeline, &requests, &found)? } else { Vec::new() };
         let mut alignments = alignments.into_iter();
-        let answer = |found| TranslationAnswer::new(pipeline, found, &mut alignments);
+        let answer = |mut found: Translation| {
+            found.add_warnings(&options);
+            TranslationAnswer::new(pipeline, found, &mut alignments)
+        };
         Ok(json(&found.into_iter().map(answer).collect::<Vec<_>>()))
     })
 }

@@ -205,7 +205,7 @@ fn a_new_configuration_fits_the_corpus() {
         "tsv = \"small.tsv\"",
         "hold_out = 0.1",
         "d_model = 128",
-        "dropout = 0.3",
+        "dropout = 0.2",
         "validate_sentences = 500",
     ] {
         assert!(small.stdout.contains(setting), "{setting}: {small:?}");

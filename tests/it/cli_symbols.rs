@@ -41,10 +41,13 @@ fn a_model_of_two_languages_is_told_which_one_is_meant() {
     for words in ["line 1", "line 2", "does not begin with one of >>de<<, >>fr<<"] {
         assert!(silent.stderr.contains(words), "{silent:?}");
     }
+    folder.fails("translate m in --source-lang de", 2, &["`>>de<<` names the language of translations"]);
     folder.fails("translate m in --target-lang it", 2, &["no language `it`", ">>de<<"]);
     folder.write("ref", "a b\na c c\n");
     let scored = stdout(&folder, "evaluate m --src in --ref ref --target-lang fr --json");
     assert!(scored.contains("\"correct\": 2") || scored.contains("\"correct\":2"), "{scored}");
+    let silent = folder.run("evaluate m --src in --ref ref");
+    assert!(silent.stderr.contains("does not begin with one of >>de<<, >>fr<<"), "{silent:?}");
     folder.fails(
         "train c.toml --output n --set data.valid.tag=x",
         2,
@@ -63,7 +66,7 @@ fn both_languages_are_served_with_the_same_weights() {
     use crate::support::serving::Running;
 
     let folder = trained();
-    let models = ["en-de", "en-fr"].map(|name| ServedModel::new(name, folder.path("m")));
+    let models = ["en-de", "en-fr", "any"].map(|name| ServedModel::new(name, folder.path("m")));
     let server = Running::start(ServeConfig {
         listen: "127.0.0.1:0".into(),
         threads: 1,
@@ -74,4 +77,13 @@ fn both_languages_are_served_with_the_same_weights() {
         post(server.address, "/translate", &asked).expect(200)["translatedText"].clone()
     };
     assert_eq!([translate("de"), translate("fr")], ["3 3 1", "a c c"]);
+    // One that is served without languages does not take those of another one.
+    let any = |text: &str| {
+        let asked = json!({"model": "any", "text": text, "max_new_tokens": 3});
+        let found = post(server.address, "/api/translate", &asked).expect(200);
+        (found["results"][0]["translations"][0]["text"].clone(), found["results"][0]["warnings"].clone())
+    };
+    assert_eq!(any(">>de<< c c a").0, "3 3 1");
+    let (_, warnings) = any("c c a");
+    assert!(warnings.to_string().contains("does not begin with one of >>de<<, >>fr<<"), "{warnings}");
 }

@@ -135,6 +135,23 @@ fn every_endpoint_needs_a_key_unless_it_is_public() {
     assert_eq!(public.len(), PUBLIC.len(), "{public:?}");
 }
 
+/// DeepL's older clients have the key among the fields, or in the URL.
+#[test]
+fn deepl_reads_the_key_wherever_it_is() {
+    let folder = Folder::new();
+    folder.write("keys", "secret\n");
+    let server = Running::start(ServeConfig { api_key_file: Some(folder.path("keys")), ..config() });
+    for path in
+        ["/v2/usage", "/v2/languages", "/v2/glossaries", "/v3/glossaries", "/v2/glossary-language-pairs"]
+    {
+        assert_eq!(get(server.address, path).status, 403, "{path}");
+        assert_eq!(get(server.address, &format!("{path}?auth_key=wrong")).status, 403, "{path}");
+        assert_eq!(get(server.address, &format!("{path}?auth_key=secret")).status, 200, "{path}");
+    }
+    let asked = serde_json::json!({"name": "g", "auth_key": "secret"});
+    assert_eq!(crate::support::http::post(server.address, "/v3/glossaries", &asked).status, 201);
+}
+
 #[test]
 fn a_long_list_starves_nobody() {
     let folder = Folder::new();

@@ -109,7 +109,8 @@ fn no_field_is_dropped_in_silence() {
     ] {
         assert_eq!(translate(json!({field: value})).0, format!("`{field}` is ignored"));
     }
-    assert_eq!(translate(json!({"context": "", "custom_instructions": [], "x": {}, "y": false})).0, "");
+    assert_eq!(translate(json!({"context": "", "style_id": null})).0, "");
+    assert_eq!(translate(json!({"y": false, "x": []})).0, "`x`, `y` are ignored");
     let many: serde_json::Map<String, Value> = (0..20).map(|n| (format!("f{n:02}"), json!(n))).collect();
     let told = translate(Value::Object(many)).0;
     assert!(told.starts_with("`f00`, `f01`") && told.ends_with("`f07` and 12 more are ignored"), "{told}");
@@ -122,6 +123,18 @@ fn no_field_is_dropped_in_silence() {
     assert_eq!((created.status, created.header("x-warnings")), (201, Some("`x` is ignored")), "{created:?}");
     let html = json!({"ignore_tags": ["a"], "tag_handling": "html"});
     assert_eq!(translate(html).0, "`ignore_tags` is ignored without `tag_handling=xml`");
+    let outline = json!({"outline_detection": false});
+    assert_eq!(translate(outline).0, "`outline_detection` is ignored without `tag_handling=xml`");
+    // Fields of objects, of the URL, and of requests that have none.
+    let draft = json!({"source_lang": "EN", "target_lang": "DE", "entries": "a\tb", "x": 1});
+    let several = post(server.address, "/v3/glossaries", &json!({"name": "g", "dictionaries": [draft]}));
+    assert_eq!(several.header("x-warnings"), Some("`dictionaries.0.x` is ignored"), "{several:?}");
+    for path in
+        ["/v2/usage", "/v2/languages", "/v2/glossaries", "/v3/glossaries", "/v2/glossary-language-pairs"]
+    {
+        let reply = get(server.address, &format!("{path}?x=1"));
+        assert_eq!((reply.status, reply.header("x-warnings")), (200, Some("`x` is ignored")), "{path}");
+    }
     assert_eq!(translate(json!({"preserve_formatting": true, "enable_beta_languages": false})).0, "");
     for (asked, used) in [
         ("latency_optimized", "latency_optimized"),
@@ -151,6 +164,7 @@ fn deepl_refuses_in_its_own_way() {
     refuse(json!({"text": ["1"]}), 400, "target_lang");
     refuse(json!({"text": ["1"], "target_lang": "IT"}), 400, "target_lang");
     refuse(json!({"text": ["1"], "source_lang": "DE", "target_lang": "DE"}), 400, "source_lang");
+    refuse(json!({"text": ["1"], "source_lang": "EN", "target_lang": "FR"}), 400, "target_lang");
     refuse(json!({"text": ["1"], "target_lang": "DE", "tag_handling": "pdf"}), 400, "tag_handling");
     refuse(json!({"text": ["1"], "target_lang": "DE", "formality": "more"}), 400, "formality");
     refuse(

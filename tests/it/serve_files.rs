@@ -119,6 +119,22 @@ fn files_are_translated_by_all_apis() {
     assert!(settings["supportedFilesFormat"].as_array().unwrap().contains(&json!(".srt")));
 }
 
+/// Requests of different APIs have descriptions of their own.
+#[test]
+fn forms_with_a_file_are_described() {
+    let server = Running::start(config());
+    let all = get(server.address, "/openapi.json").expect(200);
+    for (path, fields) in [
+        ("/translate_file", ["file", "source", "target"]),
+        ("/v2/document", ["file", "source_lang", "target_lang"]),
+    ] {
+        let content = &all["paths"][path]["post"]["requestBody"]["content"]["multipart/form-data"];
+        let name = content["schema"]["$ref"].as_str().unwrap().trim_start_matches('#');
+        let described = &all.pointer(name).unwrap()["properties"];
+        assert!(fields.iter().all(|field| described[field].is_object()), "{path}: {described}");
+    }
+}
+
 #[test]
 fn wrong_files_are_refused() {
     let server = Running::start(config());
@@ -134,6 +150,16 @@ fn wrong_files_are_refused() {
         let reply = upload(address, "/translate_file", (name, content), &fields);
         assert_eq!(reply.status, 400, "{reply:?}");
         assert!(reply.body.contains(words), "{reply:?}");
+    }
+    // What DeepL's clients send besides is named; a short text may be in any language.
+    let fields = [("target_lang", "DE"), ("foo", "1")];
+    for text in ["Two men.", "Menu", "Garden"] {
+        let reply = upload(address, "/v2/document", ("a.txt", text), &fields);
+        assert_eq!((reply.status, reply.header("x-warnings")), (200, Some("`foo` is ignored")), "{reply:?}");
+        let ticket = reply.json();
+        let path = format!("/v2/document/{}", ticket["document_id"].as_str().unwrap());
+        let key = json!({"document_key": ticket["document_key"]});
+        until("it is translated", || post(address, &path, &key).expect(200)["status"] == "done");
     }
     // A document that cannot be read is found out later.
     let deepl = [("target_lang", "DE"), ("source_lang", "EN")];

@@ -4,7 +4,9 @@ use attentive::decode::{SampleOptions, Sampling};
 use attentive::pipeline::{GenerateOptions, Generation, Pipeline};
 use serde_json::{Value, json};
 
-use crate::support::http::{events, get, post};
+use attentive::server::ServedModel;
+
+use crate::support::http::{events, get, post, post_with};
 use crate::support::serving::{Running, config, fixture};
 
 /// Options of `/api/generate` and of OpenAI's API, where only these differ from the defaults.
@@ -18,6 +20,36 @@ pub(crate) fn generated(prompt: &str, options: &GenerateOptions) -> Generation {
     let pipeline = Pipeline::load(fixture("decoder-only")).unwrap();
     let prompt = pipeline.prompt(prompt).unwrap();
     pipeline.generate(&prompt, options, &mut |_| Ok(())).unwrap()
+}
+
+/// Whatever their names.
+#[test]
+fn only_translators_have_languages() {
+    let mut config = config();
+    config.models = [("tag-de", "tagger"), ("lm-de", "decoder-only"), ("en-de", "transformer-post")]
+        .map(|(name, of)| ServedModel::new(name, fixture(of)))
+        .into();
+    let server = Running::start(config);
+    let languages = get(server.address, "/languages").expect(200);
+    let codes: Vec<_> = languages.as_array().unwrap().iter().map(|one| one["code"].clone()).collect();
+    assert_eq!(codes, ["de", "en"]);
+    let pairs = get(server.address, "/v2/glossary-language-pairs").expect(200);
+    assert_eq!(pairs["supported_languages"].as_array().unwrap().len(), 1, "{pairs}");
+}
+
+/// JSON leaves open which one counts.
+#[test]
+fn repeated_fields_are_refused() {
+    let server = Running::start(config());
+    for (path, body) in [
+        ("/translate", r#"{"q": "1", "q": "2", "source": "en", "target": "de"}"#),
+        ("/v2/translate", r#"{"text": ["1"], "text": ["2"], "source_lang": "EN", "target_lang": "DE"}"#),
+        ("/api/translate", r#"{"model": "en-de", "text": "1", "text": "2"}"#),
+        ("/api/translate", r#"{"model": "en-de", "text": "1", "terms": {"1": "2", "1": "3"}}"#),
+    ] {
+        let reply = post_with(server.address, path, "Content-Type: application/json\r\n", body);
+        assert!(reply.status >= 400 && reply.body.contains("duplicate field"), "{body}: {reply:?}");
+    }
 }
 
 #[test]

@@ -105,6 +105,42 @@ fn openai_refuses_in_its_own_way() {
     refuse("/v1/embeddings", json!({"input": "", "model": "mlm"}), 400, "input");
     refuse("/v1/embeddings", json!({"input": "a", "model": "mlm", "dimensions": 2}), 400, "dimensions");
     refuse("/v1/chat/completions", json!({"messages": []}), 400, "messages");
+    refuse(completions, json!({"prompt": "the", "max_tokens": 0}), 400, "max_tokens");
+    let part = json!({"type": "text", "text": "the", "foo": 1});
+    let messages = json!([{"role": "user", "content": [part]}]);
+    refuse("/v1/chat/completions", json!({"messages": messages}), 400, "messages[0].content[0].foo");
+    for value in [json!(null), json!(5)] {
+        refuse("/v1/embeddings", json!({"input": "a", "encoding_format": value}), 400, "encoding_format");
+    }
+    refuse("/v1/completions?n=2", json!({"prompt": "the"}), 400, "");
+}
+
+/// Answers have no field for them.
+#[test]
+fn warnings_are_in_a_header() {
+    let server = Running::start(config());
+    let unknown = [
+        ("/v1/completions", json!({"prompt": "the 猫", "max_tokens": 2})),
+        ("/v1/completions", json!({"prompt": "the 猫", "max_tokens": 2, "stream": true})),
+        (
+            "/v1/chat/completions",
+            json!({"model": "lm", "messages": [{"role": "user", "content": "猫"}], "max_tokens": 1}),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"model": "en-de", "messages": [{"role": "user", "content": "9 猫"}]}),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"model": "en-de", "messages": [{"role": "user", "content": "9 猫"}], "stream": true}),
+        ),
+        ("/v1/embeddings", json!({"model": "mlm", "input": "the 猫"})),
+    ];
+    for (path, asked) in unknown {
+        let reply = post(server.address, path, &asked);
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+        assert!(reply.header("x-warnings").unwrap_or_default().contains("vocabulary"), "{path}: {reply:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use attentive::pipeline::Pipeline;
 use attentive::random::Random;
+use attentive::server::ServedModel;
 use serde_json::{Value, json};
 
 use crate::support::http::{Reply, events, post};
@@ -243,6 +244,21 @@ fn what_the_vocabulary_cannot_spell_is_reported() {
     assert!(reply.header("x-warnings").is_none());
     let text = reply.json()["translatedText"].as_str().unwrap().to_owned();
     assert!(text.ends_with(" 🎉"), "{text}");
+}
+
+/// Each API says it in its own way.
+#[test]
+fn what_was_cut_off_is_reported() {
+    let mut config = config();
+    config.models = vec![ServedModel::new("en-de", fixture("transformer-post"))];
+    let server = Running::start(config);
+    let cut_off = "the translation was cut off at the length limit";
+    let asked = json!({"text": "9 8 7 6 5", "max_new_tokens": 1});
+    let found = post(server.address, "/api/translate", &asked).expect(200);
+    assert_eq!(found["results"][0]["warnings"], json!([cut_off]), "{found}");
+    let asked = json!({"text": ["9", "8 7 6 5"], "max_new_tokens": 1, "n_best": 2});
+    let found = post(server.address, "/api/translate", &asked).expect(200);
+    assert!(found["results"][1]["warnings"][0].as_str().unwrap().contains("cut off"), "{found}");
 }
 
 #[test]

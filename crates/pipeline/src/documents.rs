@@ -55,10 +55,9 @@ impl Pipeline {
             let marked = segments.iter().map(|segment| segment.needs_alignment);
             let aligned = self.aligned(marked.zip(texts.iter().copied()).zip(&found))?;
             for ((text, one), alignments) in texts.into_iter().zip(found).zip(aligned) {
-                let problems = one.warnings.iter().map(|warning| warning.problem.clone());
-                let cut_off = one.hypotheses.iter().take(1).filter(|best| best.is_cut_off());
-                let cut_off = cut_off.map(|_| "the translation was cut off at the length limit".to_owned());
-                warnings.extend(problems.chain(cut_off).map(|problem| Warning::about(text, &problem)));
+                let best = &one.hypotheses[..one.hypotheses.len().min(1)];
+                let found = one.warnings.iter().cloned().chain(Warning::of_cut_off(best));
+                warnings.extend(found.map(|warning| Warning::about(text, &warning.problem)));
                 let alignment = alignments.into_iter().next().unwrap_or_default().0;
                 translated.push(TranslatedSegment { text: one.into_best(), alignment });
             }

@@ -1,5 +1,7 @@
 //! The translations of the sentences of a text, joined to translations of the text.
 
+use std::collections::HashSet;
+
 use attentive_document::DividedText;
 
 use super::{Alignment, Candidate, Translation, Warning};
@@ -16,14 +18,15 @@ pub fn ignored_constraints(divided: &DividedText) -> Option<Warning> {
 /// then the second best, and so on. If a sentence has too few translations, its last one is repeated.
 ///
 /// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The
-/// log-probabilities of tokens include `</s>` only at the end of the last sentence.
+/// log-probabilities of tokens include `</s>` only at the end of the last sentence. Equal warnings about several
+/// sentences become one.
 pub fn join(divided: &DividedText, found: &[Translation]) -> Translation {
     let ranks = found.iter().map(|one| one.hypotheses.len()).max();
     let joined = (0..ranks.unwrap_or(1)).map(|rank| joined(divided, &ranked(found, rank)));
-    Translation {
-        hypotheses: joined.collect(),
-        warnings: found.iter().flat_map(|one| one.warnings.clone()).collect(),
-    }
+    let mut told = HashSet::new();
+    let warnings = found.iter().flat_map(|one| &one.warnings);
+    let warnings = warnings.filter(|warning| told.insert(&*warning.problem)).cloned();
+    Translation { hypotheses: joined.collect(), warnings: warnings.collect() }
 }
 
 fn joined(divided: &DividedText, ranked: &[&Candidate]) -> Candidate {

@@ -68,7 +68,7 @@ use attentive_architecture::{Architecture, TokenContract};
 use attentive_base::batch::TokenId;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, LoadedModel, PackedFile, Provenance};
-use attentive_config::{Config, Float, Task, TrainDevice};
+use attentive_config::{Config, FamilyConfig, Float, Task, TrainDevice};
 use attentive_device::on;
 use attentive_model::any_engine::AnyEngine;
 use attentive_model::engine::{Dense, EncoderEngine, Engine, InputProbe, Precision, Weight};
@@ -84,6 +84,8 @@ use forms::{Form, Forms, decodes, taken};
 #[derive(Debug)]
 pub struct Pipeline {
     config: Config,
+    /// The family as the model's files describe it, whatever languages were chosen since.
+    stored: Arc<FamilyConfig>,
     tokenizers: Tokenizers,
     architecture: Architecture,
     forms: Forms,
@@ -170,6 +172,7 @@ impl Pipeline {
     /// A pipeline without partners.
     fn new(config: Config, tokenizers: Tokenizers, architecture: Architecture, forms: Forms) -> Self {
         Self {
+            stored: Arc::new(config.model.family.clone()),
             config,
             tokenizers,
             architecture,
@@ -277,13 +280,15 @@ impl Pipeline {
         sides.iter().any(|side| !side.languages().is_empty())
     }
 
-    /// Returns a pipeline that translates between these languages with the same weights.
+    /// Returns a pipeline that translates between these languages with the same weights. A missing language
+    /// is that of the model's files.
     ///
     /// # Errors
     /// [`Error::Usage`] for a language that the model does not have.
     pub fn in_languages(&self, languages: &Languages) -> Result<Self> {
         let partners = self.partners.iter().map(|partner| partner.in_languages(languages));
-        let (config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
+        let (mut config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
+        config.model.family = (*self.stored).clone();
         let shared = Self {
             file: self.file.clone(),
             partners: partners.collect::<Result<_>>()?,
@@ -303,6 +308,25 @@ impl Pipeline {
             };
             marks.iter().filter_map(|token| source.id(token)).collect()
         })
+    }
+
+    /// A warning if one of `texts` does not say into which of the model's languages it is to be translated,
+    /// and nothing else does.
+    ///
+    /// # Errors
+    /// Those of the tokenizer.
+    pub fn warning_of_languages(&self, texts: &[impl AsRef<str>]) -> Result<Option<Warning>> {
+        let (targets, tokenizer) = (self.targets(), self.tokenizers.src());
+        if targets.is_empty() || tokenizer.special().first.is_some() {
+            return Ok(None);
+        }
+        for text in texts {
+            let first = tokenizer.encode(text.as_ref())?.first().copied();
+            if first.is_some_and(|first| !targets.contains(&first)) {
+                return Ok(Some(Warning::of_no_language(tokenizer, targets)));
+            }
+        }
+        Ok(None)
     }
 
     /// Replaces the configured source and target languages.

@@ -211,13 +211,11 @@ impl Pipeline {
         }
         let read = |(request, hypotheses): (PreparedRequest, Option<Vec<Hypothesis>>)| match hypotheses {
             Some(found) => {
-                let line = request.position.line;
                 let mut translation = self.translation(request, found, &options.search)?;
                 if let Some(mbr) = options.mbr {
                     mbr.choose(&mut translation);
                 }
-                let wanted = options.mbr.map_or(options.search.strategy.n_best(), |mbr| mbr.n_best);
-                Ok(told_of_fewer(translation, wanted, line))
+                Ok(translation)
             }
             None => Ok(Translation::blank(request.source)),
         };
@@ -361,18 +359,6 @@ impl Pipeline {
     pub(super) fn max_src_len(&self) -> usize {
         self.max_len()
     }
-}
-
-/// `translation` with a warning if it has fewer hypotheses than the `asked` ones, although a wider search
-/// looked for more.
-fn told_of_fewer(mut translation: Translation, asked: usize, line: usize) -> Translation {
-    let found = translation.hypotheses.len();
-    if found < asked {
-        let warning =
-            format!("only {found} of {asked} translations of a sentence: the search found no other texts");
-        translation.warnings.push(Warning::new(warning).on_line(line));
-    }
-    translation
 }
 
 fn check_batch_size(options: &TranslateOptions) -> Result<()> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use attentive_base::batch::TokenId;
 use attentive_decode::Hypothesis;
 
-use super::Warning;
 use super::tokenized_line::TokenizedLine;
+use super::{TranslateOptions, Warning};
 
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,19 @@ impl Translation {
     pub(super) fn blank(source: TokenizedLine) -> Self {
         let kept = Candidate { text: source.kept, ..Candidate::default() };
         Self { hypotheses: vec![kept], warnings: source.warnings }
+    }
+
+    /// Adds the warnings about the translations of a whole text: that some were cut off, or that there are
+    /// fewer than `options` ask for.
+    pub fn add_warnings(&mut self, options: &TranslateOptions) {
+        let asked = options.mbr.map_or(options.search.strategy.n_best(), |mbr| mbr.n_best);
+        let found = &self.hypotheses;
+        let cut_off = Warning::of_cut_off(found);
+        let is_untranslated = found.iter().all(|one| one.tokens.is_empty());
+        // Nobody expects several translations of a blank line.
+        let is_blank = found.iter().all(|one| one.text.trim().is_empty());
+        let fewer = if is_blank { None } else { Warning::of_fewer(found.len(), asked, is_untranslated) };
+        self.warnings.extend(cut_off.into_iter().chain(fewer));
     }
 
     /// Returns the text of the best hypothesis.

@@ -7,6 +7,7 @@ use attentive_base::count::count;
 use attentive_text::{Tokenizer, some_languages};
 use serde::{Serialize, Serializer};
 
+use super::Candidate;
 use super::requirements::shortened;
 
 /// A warning about an input.
@@ -83,6 +84,30 @@ impl Warning {
                 "the translation lacks {parts} that the model's vocabulary cannot spell (`<unk>`)"
             ))
         })
+    }
+
+    /// A warning that some of the translations of a text, best first, were cut off; `None` if there are none.
+    pub fn of_cut_off(found: &[Candidate]) -> Option<Self> {
+        let cut_off = found.iter().filter(|found| found.is_cut_off());
+        let problem = match (cut_off.count(), found.len()) {
+            (0, _) => return None,
+            (1, 1) => "the translation was cut off at the length limit".to_owned(),
+            (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),
+            (n, all) if found.iter().rev().take(n).all(|found| !found.finished) => format!(
+                "the last {n} of {all} translations were cut off at the length limit, and come after the \
+                 others whatever their score"
+            ),
+            (n, all) => format!("{n} of {all} translations were cut off at the length limit"),
+        };
+        Some(Self::new(problem))
+    }
+
+    /// A warning that there are only `found` translations, not as many as were `asked` for; `is_untranslated` if
+    /// there was nothing to translate. `None` if there are enough.
+    pub(super) fn of_fewer(found: usize, asked: usize, is_untranslated: bool) -> Option<Self> {
+        let reason =
+            if is_untranslated { "there is nothing to translate" } else { "the search found no other texts" };
+        (found < asked).then(|| Self::new(format!("only {found} of {asked} translations: {reason}")))
     }
 
     /// Creates a warning that a line with constraints has nothing to translate; `what` describes the line.

@@ -107,7 +107,7 @@ impl ServeConfig {
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is
-    /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, and times that are negative or
+    /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, half a pair of languages, and times that are negative or
     /// too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, MAX_CONFIG_BYTES)?;
@@ -116,7 +116,7 @@ impl ServeConfig {
             problem: format!("line {}: {}", line(&text, &error), error.message()),
         })?;
         let file: File = toml::from_str(&text).map_err(|error| mistake(path, &text, &error))?;
-        Ok(file.config())
+        file.config()
     }
 
     /// Refuses a configuration with which no server can run.
@@ -209,21 +209,10 @@ struct ModelKeys {
 }
 
 impl File {
-    fn config(self) -> ServeConfig {
-        let models = self.models.into_iter().map(|(name, keys)| {
-            let named = ServedModel::new(name, keys.dir);
-            let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
-            let (source, target) = (keys.source.or(source), keys.target.or(target));
-            let direction = source.zip(target);
-            ServedModel {
-                direction: direction.map(|(source, target)| TranslationDirection { source, target }),
-                precision: keys.precision,
-                name: named.name,
-                dir: named.dir,
-            }
-        });
-        let defaults = ServeConfig::new(models.collect());
-        ServeConfig {
+    fn config(self) -> Result<ServeConfig> {
+        let models = self.models.into_iter().map(|(name, keys)| keys.model(name));
+        let defaults = ServeConfig::new(models.collect::<Result<_>>()?);
+        Ok(ServeConfig {
             listen: self.listen.unwrap_or(defaults.listen),
             api_key_file: self.api_key_file,
             precision: self.precision,
@@ -233,7 +222,33 @@ impl File {
             log_text: self.log_text.unwrap_or(defaults.log_text),
             allowed_hosts: self.allowed_hosts.unwrap_or(defaults.allowed_hosts),
             models: defaults.models,
-        }
+        })
+    }
+}
+
+impl ModelKeys {
+    /// The model called `name`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for one language alone, and for a language that is to be translated into itself.
+    fn model(self, name: String) -> Result<ServedModel> {
+        let named = ServedModel::new(name, self.dir);
+        let (source, target) = named.direction.map(|d| (d.source, d.target)).unzip();
+        let direction = match (self.source.or(source), self.target.or(target)) {
+            (None, None) => None,
+            (Some(source), Some(target)) if source != target => Some(TranslationDirection { source, target }),
+            (Some(source), Some(_)) => {
+                let problem = format!("`[models.{}]`: both languages are `{source}`", named.name);
+                return Err(Error::usage(problem, "correct `source` or `target`"));
+            }
+            (given, _) => {
+                let [given, missing] =
+                    if given.is_some() { ["source", "target"] } else { ["target", "source"] };
+                let problem = format!("`[models.{}]` has `{given}`, but not `{missing}`", named.name);
+                return Err(Error::usage(problem, format!("add `{missing}`, or leave out `{given}`")));
+            }
+        };
+        Ok(ServedModel { direction, precision: self.precision, name: named.name, dir: named.dir })
     }
 }
 

@@ -26,9 +26,7 @@ impl Languages {
     pub fn refuse(&self) -> Result<()> {
         match self.source.as_ref().or(self.target.as_ref()) {
             None => Ok(()),
-            Some(_) => {
-                Err(Error::usage("the model translates between two languages only", "omit the languages"))
-            }
+            Some(_) => Err(Error::usage("the model has no languages to choose from", "omit the languages")),
         }
     }
 
@@ -91,18 +89,24 @@ impl Languages {
     /// Sets the languages between which a model of this family translates.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language without a token in the vocabulary, and for a model that does not
-    /// translate.
+    /// [`Error::Usage`] for a language without a token in the vocabulary, for the language of a text if its
+    /// token means that of the translation, and for a model that does not translate.
     pub fn apply(&self, tokenizers: &Tokenizers, family: &mut FamilyConfig) -> Result<()> {
         let (FamilyConfig::Transformer(model) | FamilyConfig::Seq2seq(model)) = family else {
             return self.refuse();
         };
         let (encoder, decoder) = (&mut model.encoder, &mut model.decoder);
         if let Some(code) = &self.source {
-            let token = Some(tokenizers.src().language(code)?);
+            let token = tokenizers.src().language(code)?;
+            if token.starts_with(BEFORE_SOURCE) {
+                let problem = format!(
+                    "`{token}` names the language of translations: the model is not told that of texts"
+                );
+                return Err(Error::usage(problem, "omit the language of the text"));
+            }
             match encoder.source_last {
-                Some(_) => encoder.source_last = token,
-                None => encoder.source_first = token,
+                Some(_) => encoder.source_last = Some(token),
+                None => encoder.source_first = Some(token),
             }
         }
         if let Some(code) = &self.target {
@@ -333,6 +337,9 @@ mod tests {
         let marked = of(None, Some("deu"), plain()).unwrap();
         assert_eq!(marked.encoder.source_first, token(">>deu<<"));
         assert_eq!(marked.forced_bos_token, None);
+        // The place before a source is the translation's.
+        let error = of(Some("deu"), None, plain()).unwrap_err().to_string();
+        assert!(error.contains("`>>deu<<` names the language of translations"), "{error}");
         let mut other_places = plain();
         other_places.encoder.source_last = token("de_DE");
         other_places.decoder.decoder_start_token = token("de_DE");

@@ -8,7 +8,7 @@ use attentive_base::error::Result;
 use attentive_decode::{SearchOptions, TextRules};
 
 use super::super::request::PreparedRequest;
-use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation};
+use super::super::{GenerateOptions, Generation, Pipeline, Prompt, Translation, Warning};
 
 /// Receives the events of a request: the number of the job in its request, and the event. It is called on a
 /// worker's thread, so it must not block. It is dropped without [`JobEvent::Done`] if the request is
@@ -142,6 +142,11 @@ impl Sentences {
     /// Returns true if there are no sentences.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
+    }
+
+    /// Returns the warnings about the sentences, without those about their translations.
+    pub fn warnings(&self) -> impl Iterator<Item = &Warning> {
+        self.requests.iter().flat_map(|request| &request.source.warnings)
     }
 
     /// Returns the number of source tokens of all sentences.

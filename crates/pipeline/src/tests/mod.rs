@@ -139,12 +139,13 @@ fn the_n_best_are_as_many_as_there_are() {
     for (limit, n_best) in [(1, 4), (1, 400), (2, 60), (3, 30)] {
         options.search.max_new_tokens = limit;
         options.search.strategy = Strategy::beam(n_best, n_best, EarlyStopping::Never);
-        let found = &pipeline.translate_lines(&["two cats"], &options).unwrap()[0];
+        let mut found = pipeline.translate_lines(&["two cats"], &options).unwrap().remove(0);
+        found.add_warnings(&options);
         let mut texts: Vec<&str> = found.hypotheses.iter().map(|one| one.text.as_str()).collect();
         texts.sort_unstable();
         texts.dedup();
         assert_eq!(texts.len(), found.hypotheses.len());
-        let warned = format!("only {} of {n_best} translations of a sentence", texts.len());
+        let warned = format!("only {} of {n_best} translations: ", texts.len());
         let is_warned = found.warnings.iter().any(|warning| warning.problem.contains(&warned));
         assert_eq!(is_warned, texts.len() < n_best, "{limit} {n_best}: {found:?}");
         // One token gives as many texts as there are tokens.

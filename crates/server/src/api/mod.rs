@@ -1,7 +1,6 @@
 //! The supported APIs, each with its own error format.
 
 mod deepl;
-mod ignored;
 mod libretranslate;
 mod openai;
 pub(super) mod operation;
@@ -114,7 +113,7 @@ impl Api {
 /// The message and the hint of a problem, in one text.
 fn said(problem: &Problem) -> String {
     match &problem.hint {
-        Some(hint) => format!("{}; {hint}", problem.message),
+        Some(hint) => format!("{}; {hint}", problem.message.trim_end_matches('.')),
         None => problem.message.clone(),
     }
 }
@@ -167,12 +166,13 @@ fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     }
 }
 
-/// A translated file as an attachment under its own name.
-fn attached(file: &FinishedDocument) -> Response {
+/// A translated file as an attachment under its own name, with its warnings and those about the `request`.
+fn attached(file: &FinishedDocument, request: &[String]) -> Response {
     let name = form_urlencoded::byte_serialize(file.name.as_bytes()).collect::<String>().replace('+', "%20");
     let disposition = format!("attachment; filename*=UTF-8''{name}");
     let head = [(CONTENT_TYPE, file.format.media_type().to_owned()), (CONTENT_DISPOSITION, disposition)];
-    warned((head, file.content.clone()).into_response(), &file.warnings)
+    let warnings = [request, &file.warnings].concat();
+    warned((head, file.content.clone()).into_response(), &warnings)
 }
 
 /// All paths, with their description.
@@ -194,8 +194,16 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 pub(super) fn tags() -> Vec<Tag> {
     let known = [
         ("Attentive", "Everything that the models do."),
-        ("LibreTranslate", "For programs that are written for LibreTranslate."),
-        ("DeepL", "For programs that are written for DeepL."),
+        (
+            "LibreTranslate",
+            "For programs that are written for LibreTranslate. The key is in the field `api_key`, if the \
+             server needs one.",
+        ),
+        (
+            "DeepL",
+            "For programs that are written for DeepL. The key is in the header `Authorization`, after \
+             `DeepL-Auth-Key`, or in the field or parameter `auth_key`, if the server needs one.",
+        ),
         ("OpenAI", "For programs that are written for OpenAI's completions, chat and embeddings."),
         ("Operation", "Probes and metrics."),
     ];

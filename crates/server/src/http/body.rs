@@ -11,11 +11,12 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use utoipa::PartialSchema;
 
+use crate::http::asked::{Asked, FieldRules, ReadFields};
 use crate::http::fields::{named, with_known};
 use crate::http::multipart::{self, insert};
 use crate::http::objects::AsObject;
@@ -27,6 +28,7 @@ use crate::state::app::App;
 use crate::state::shares::ClientShare;
 use crate::work::thread_pool::StopFlag;
 use attentive_base::plain::plain;
+use attentive_base::shown::shown;
 
 /// Reads a JSON body.
 ///
@@ -38,6 +40,10 @@ pub(crate) async fn json<T: DeserializeOwned + PartialSchema + Send + 'static>(
 ) -> Result<T, Problem> {
     let client = sender(&request, app)?;
     let (head, body) = request.into_parts();
+    if let Some((name, _)) = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).next() {
+        let problem = format!("the URL has the parameter `{}`, which is not read", shown(&name));
+        return Err(Problem::new(ProblemKind::Invalid, problem).hint("put all fields into the body"));
+    }
     // A page of another site can make a browser send bodies of other types, or without a type, without asking
     // the user.
     if media_type(&head.headers).as_deref() != Some("application/json") {
@@ -52,21 +58,48 @@ pub(crate) async fn json<T: DeserializeOwned + PartialSchema + Send + 'static>(
     read_in_background(app, client, bytes, read).await
 }
 
-/// Reads a JSON object, or a form whose fields become strings; `lists` are the fields that may be repeated.
-/// Parameters of the URL are read as well.
+/// Reads a JSON object, or a form whose fields become strings, by the `rules` of the API. Parameters of the URL
+/// are read as well.
 ///
 /// # Errors
-/// The errors of [`json`].
+/// The errors of [`json`]; a [`Problem`] for a wrong key.
 pub(crate) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
     request: Request,
     app: &App,
-    lists: &[&str],
-) -> Result<T, Problem> {
+    rules: FieldRules,
+) -> Result<Asked<T>, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let read = read_fields(request, app, rules).await?;
+    known(app, &headers, visit, read)
+}
+
+/// The request with these fields, if the client is known.
+///
+/// # Errors
+/// A [`Problem`] for a wrong key, and else the one with the fields.
+pub(crate) fn known<T>(
+    app: &App,
+    headers: &HeaderMap,
+    visit: Visit,
+    read: ReadFields<T>,
+) -> Result<Asked<T>, Problem> {
+    let ReadFields { key, fields } = read;
+    let client = app.client(headers, key.as_deref(), &visit)?;
+    let (fields, warning) = fields?;
+    Ok(Asked { fields, client, visit, warnings: Vec::from_iter(warning) })
+}
+
+async fn read_fields<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    app: &App,
+    rules: FieldRules,
+) -> Result<ReadFields<T>, Problem> {
     let client = sender(&request, app)?;
     // As pages send them.
     let boundary = multipart::boundary(request.headers()).filter(|_| request.method() != Method::GET);
     if let Some(boundary) = boundary {
-        return read_multipart(request, app, boundary, lists).await;
+        return read_multipart(request, app, boundary, rules).await;
     }
     let (head, body) = request.into_parts();
     let format = match media_type(&head.headers).as_deref() {
@@ -85,17 +118,16 @@ pub(crate) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
         BodyFormat::Form | BodyFormat::Json => read(&head, body, &app.config.limits).await?,
     };
     let query = head.uri.query().unwrap_or_default().to_owned();
-    let lists: Vec<String> = lists.iter().map(|&name| name.to_owned()).collect();
     let fields = move |bytes: &[u8]| {
-        let mut fields = form(&query, &lists)?;
+        let mut fields = form(&query, rules.lists)?;
         fields.extend(match format {
-            BodyFormat::Form => form(text(bytes)?, &lists)?,
+            BodyFormat::Form => form(text(bytes)?, rules.lists)?,
             BodyFormat::Json if !bytes.is_empty() => {
                 object(text(bytes)?).map_err(|error| problem(".", error))?
             }
             BodyFormat::Json | BodyFormat::Nothing => Map::new(),
         });
-        shaped(Value::Object(fields))
+        rules.read(fields)
     };
     read_in_background(app, client, bytes, fields).await
 }
@@ -105,22 +137,22 @@ async fn read_multipart<T: DeserializeOwned>(
     request: Request,
     app: &App,
     boundary: String,
-    lists: &[&str],
-) -> Result<T, Problem> {
+    rules: FieldRules,
+) -> Result<ReadFields<T>, Problem> {
     let share: Option<Arc<ClientShare>> = request.extensions().get().cloned();
     let (bytes, mut fields) = read_form(request, app).await?;
     if let Some(share) = share {
         // The form is read from a copy, and the fields are copied from there.
         share.grow(2 * bytes.len())?;
     }
-    let form = multipart::read(bytes, boundary, lists).await?;
+    let form = multipart::read(bytes, boundary, rules.lists).await?;
     if form.file.is_some() {
         let problem = "files are not translated here";
         let hint = "send them to `/translate_file`, `/v2/document` or `/api/translate_file`";
         return Err(Problem::field("file", problem).hint(hint));
     }
     fields.extend(form.fields);
-    shaped(Value::Object(fields))
+    rules.read(fields)
 }
 
 /// Reads a body and the parameters of the URL.
@@ -247,25 +279,18 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(AsObject(&mut reader)).map_err(|error| {
         let path = error.path().to_string();
+        // serde_json says so of a choice that is not a string.
+        if error.inner().is_syntax() && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+            return Problem::field(&path, format!("`{path}`: expected a string"));
+        }
         problem(&path, error.into_inner())
     })?;
     reader.end().map_err(|error| problem(".", error))?;
     Ok(value)
 }
 
-/// The fields of a form as a value.
-///
-/// # Errors
-/// A [`Problem`] that names the field with the wrong value.
-pub(crate) fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        problem(&path, error.into_inner())
-    })
-}
-
 /// The problem with the JSON at `path`.
-fn problem(path: &str, error: serde_json::Error) -> Problem {
+pub(crate) fn problem(path: &str, error: serde_json::Error) -> Problem {
     if !error.is_data() {
         return Problem::new(ProblemKind::Malformed, format!("the body is not JSON: {error}"));
     }
@@ -320,6 +345,15 @@ mod tests {
     struct Small {
         #[allow(dead_code, reason = "it is only read")]
         n: Vec<u32>,
+        #[allow(dead_code, reason = "it is only read")]
+        #[serde(default)]
+        kind: Kind,
+    }
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    enum Kind {
+        #[default]
+        Usual,
     }
 
     fn kind(text: &[u8]) -> (ProblemKind, String) {
@@ -341,6 +375,9 @@ mod tests {
             (br#"{"n": [1, "2"]}"#, ProblemKind::Invalid, "`n[1]`: invalid type"),
             (br#"{"m": 1}"#, ProblemKind::Invalid, "unknown field `m`"),
             (br#"{"n": [], "n": []}"#, ProblemKind::Invalid, "duplicate field"),
+            (br#"{"n": [], "kind": null}"#, ProblemKind::Invalid, "`kind`: expected a string"),
+            (br#"{"n": [], "kind": 5}"#, ProblemKind::Invalid, "`kind`: expected a string"),
+            (br#"{"n": [], "kind": nul}"#, ProblemKind::Malformed, "not JSON"),
         ] {
             let (found, message) = kind(text);
             assert_eq!(found, expected, "{message}");

@@ -1,5 +1,6 @@
 //! What all APIs share of HTTP: who asks, bodies and their fields, streams of events.
 
+pub(crate) mod asked;
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod fields;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use attentive_document::FileFormat;
 use axum::extract::Request;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use crate::http::body::{read_form, shaped};
+use crate::http::asked::{Asked, FieldRules};
+use crate::http::body::{known, read_form};
 use crate::http::multipart;
+use crate::http::visit::Visit;
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::App;
 use crate::state::shares::ClientShare;
@@ -24,8 +25,14 @@ pub(crate) struct Upload {
 /// Reads a form whose field `file` is a file, and its other fields.
 ///
 /// # Errors
-/// A [`Problem`] for a body that is no such form, and for a file that is not text of a known format.
-pub(crate) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> Result<(Upload, T), Problem> {
+/// A [`Problem`] for a body that is no such form, for a wrong key, and for a file that is not text of a known format.
+pub(crate) async fn upload<T: DeserializeOwned>(
+    request: Request,
+    app: &App,
+    rules: FieldRules,
+) -> Result<(Upload, Asked<T>), Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
     let boundary = multipart::boundary(request.headers()).ok_or_else(|| {
         Problem::new(ProblemKind::MediaType, "the body must be a form with a file (`multipart/form-data`)")
     })?;
@@ -35,14 +42,14 @@ pub(crate) async fn upload<T: DeserializeOwned>(request: Request, app: &App) -> 
     if let Some(share) = share {
         share.grow(2 * bytes.len())?;
     }
-    let form = multipart::read(bytes, boundary, &[] as &[&str]).await?;
+    let form = multipart::read(bytes, boundary, rules.lists).await?;
     fields.extend(form.fields);
     let (name, content) = form.file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
     let given = fields.remove("filename").and_then(|name| name.as_str().map(str::to_owned));
     let name = base_name(given.as_deref().filter(|name| !name.is_empty()).unwrap_or(&name));
     let format = format_of("file", &name)?;
     let upload = Upload { format, text: multipart::text("file", &content)?, name };
-    Ok((upload, shaped(Value::Object(fields))?))
+    Ok((upload, known(app, &headers, visit, rules.read(fields)?)?))
 }
 
 /// The format of the file `name`, which is in `field`.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 
+use attentive_base::shown::shown;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
@@ -110,7 +111,7 @@ impl<'de> Visitor<'de> for Counted<'_> {
     }
 }
 
-/// The fields of an object; of repeated fields, the last one is used.
+/// The fields of an object, none of which may be repeated.
 struct Object<'a>(Counted<'a>);
 
 impl<'de> Visitor<'de> for Object<'_> {
@@ -123,6 +124,9 @@ impl<'de> Visitor<'de> for Object<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("duplicate field `{}`", shown(&name))));
+            }
             if let Some(value) = fields.next_value_seed(self.0)? {
                 object.insert(name, value);
             }
@@ -137,7 +141,7 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_text() {
-        let text = r#"{"a": [1, -2, 2.5, "x\n", null, true, {"b": []}], "c": 1, "c": 18446744073709551615}"#;
+        let text = r#"{"a": [1, -2, 2.5, "x\n", null, true, {"b": []}], "c": 18446744073709551615}"#;
         let expected: Map<String, Value> = serde_json::from_str(text).unwrap();
         assert_eq!(object(text).unwrap(), expected);
     }
@@ -179,7 +183,13 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_refused() {
-        for (text, is_data) in [("[1]", true), ("{} x", false), ("{", false), ("", false)] {
+        for (text, is_data) in [
+            (r#"{"a": 1, "b": {"c": 1, "c": 2}}"#, true),
+            ("[1]", true),
+            ("{} x", false),
+            ("{", false),
+            ("", false),
+        ] {
             assert_eq!(object(text).unwrap_err().is_data(), is_data, "{text}");
         }
         let deep = format!("{{\"q\": {}", "[".repeat(100_000));

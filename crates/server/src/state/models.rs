@@ -70,8 +70,9 @@ impl ModelInstance {
         self.loaded
     }
 
+    /// The languages between which it translates, if it does and they are known.
     pub(crate) fn direction(&self) -> Option<&TranslationDirection> {
-        self.config.direction.as_ref()
+        self.config.direction.as_ref().filter(|_| self.task() == Task::Translate)
     }
 
     /// Returns true if its service translates between the languages of `served`: a model of one pair always

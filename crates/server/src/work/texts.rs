@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attentive_decode::SearchChanges;
 use attentive_document::{Document, FileFormat, Segment, Segmentation, Split, TranslatedSegment, XmlTags};
 use attentive_pipeline::service::{Admission, Client, Sentences, Service};
-use attentive_pipeline::{Candidate, GlossedText, Pipeline, Request, TranslateOptions, Translation};
+use attentive_pipeline::{Candidate, GlossedText, Pipeline, Request, TranslateOptions, Translation, Warning};
 
 use crate::limits::Limits;
 use crate::problem::{Problem, ProblemKind};
@@ -167,8 +167,11 @@ impl AcceptedTexts {
         if !glossed.is_empty() {
             found = placed(&model, client, glossed, found, options).await?;
         }
-        let warnings = found.iter().flat_map(|one| &one.warnings);
-        let warnings = warnings.map(|warning| warning.problem.clone()).collect();
+        let warnings = found.iter().flat_map(|one| {
+            let used = &one.hypotheses[..one.hypotheses.len().min(1 + alternatives)];
+            one.warnings.iter().cloned().chain(Warning::of_cut_off(used))
+        });
+        let warnings = warnings.map(|warning| warning.problem).collect();
         let translated = align(&model, client, &documents, found).await?;
         let render = move |_: &StopFlag| {
             let texts = render(&documents, &translated, alternatives);

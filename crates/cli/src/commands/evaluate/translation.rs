@@ -61,6 +61,7 @@ pub(super) fn run(args: &Args, dir: &PathBuf, pipeline: &Pipeline, processes: &P
         evaluation.translations.iter().try_for_each(|translation| file.line(translation))?;
         file.finish()?;
     }
+    message::warnings(pipeline.warning_of_languages(&src)?.as_slice());
     if let Some(warning) = message::cut_off(evaluation.cut_off, evaluation.sentences) {
         message::warning(warning);
     }

@@ -44,8 +44,7 @@ impl TranslationWriter<'_> {
     pub(super) fn write(&mut self, translated: TranslatedLines) -> Result<()> {
         let TranslatedLines { first_line, translations, alignments } = translated;
         let mut alignments = alignments.into_iter();
-        for (line, mut translation) in (first_line..).zip(translations) {
-            translation.warnings.extend(cut_off(line, &translation.hypotheses));
+        for (line, translation) in (first_line..).zip(translations) {
             match translation.warnings.first() {
                 Some(warning) if self.strict => return Err(refused(warning)),
                 _ => message::warnings(&translation.warnings),
@@ -88,20 +87,4 @@ pub(super) fn refused(warning: &Warning) -> Error {
         problem: warning.to_string(),
         hint: Some("change the line, or leave out `--strict` to translate it with a warning".into()),
     }
-}
-
-/// A warning if any translations of line number `line` were cut off. A blank line has none.
-fn cut_off(line: usize, found: &[Candidate]) -> Option<Warning> {
-    let cut_off = found.iter().filter(|found| found.is_cut_off());
-    let problem = match (cut_off.count(), found.len()) {
-        (0, _) => return None,
-        (1, 1) => "the translation was cut off at the length limit".to_owned(),
-        (n, all) if n == all => format!("all {all} translations were cut off at the length limit"),
-        (n, all) if found.iter().rev().take(n).all(|found| !found.finished) => format!(
-            "the last {n} of {all} translations were cut off at the length limit, and come after the others \
-             whatever their score"
-        ),
-        (n, all) => format!("{n} of {all} translations were cut off at the length limit"),
-    };
-    Some(Warning { line: Some(line), problem })
 }

@@ -77,9 +77,11 @@ impl TranslationSettings {
         };
         for ((line, source), found) in (first_line..).zip(lines).zip(&mut translations) {
             let best = found.hypotheses.first().map_or("", |best| &best.text);
-            found
-                .warnings
-                .extend(lost(pipeline.tokenizers().src(), source, best).map(|warning| warning.on_line(line)));
+            found.warnings.extend(lost(pipeline.tokenizers().src(), source, best));
+            found.add_warnings(&self.options);
+            for warning in &mut found.warnings {
+                warning.line.get_or_insert(line);
+            }
         }
         Ok(TranslatedLines { first_line, translations, alignments })
     }

@@ -10,16 +10,19 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::glossaries::{new_dictionary, removed, tsv, who};
+use super::glossaries::{GlossaryClient, new_dictionary, removed, sender, tsv};
 use super::language;
-use crate::api::ignored::Ignored;
 use crate::api::{Id, reply, warned, with_status};
+use crate::http::asked::{Asked, FieldRules};
 use crate::http::body::json_or_form;
 use crate::language::Language;
 use crate::problem::Problem;
 use crate::state::app::{App, SharedApp};
 use crate::state::glossaries::{Dictionary, NewDictionary, StoredGlossary, no_dictionary};
 use crate::work::thread_pool::StopFlag;
+
+/// The fields that are special here.
+const RULES: FieldRules = FieldRules { lists: &["dictionaries"], ..super::RULES };
 
 pub(super) fn routes() -> OpenApiRouter<SharedApp> {
     OpenApiRouter::new()
@@ -52,9 +55,6 @@ struct Create {
     /// Its dictionaries, which may also be added later.
     #[serde(default)]
     dictionaries: Vec<DictionaryDraft>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
 
 /// What is to change.
@@ -66,9 +66,6 @@ struct Change {
     /// Entries to add to the dictionaries, where they replace those for the same terms.
     #[serde(default)]
     dictionaries: Vec<DictionaryDraft>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
 
 /// The languages of a dictionary.
@@ -96,14 +93,14 @@ impl DictionaryDraft {
     responses((status = 201, description = "The glossary, with `glossary_id`"),
         (status = 456, description = "There are too many glossaries")))]
 async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let (client, owner) = who(&app, &request)?;
-    let asked: Create = json_or_form(request, &app, &["dictionaries"]).await?;
-    let ignored = Vec::from_iter(asked.others.warning(&[]));
+    let Asked { fields: asked, client, warnings, .. }: Asked<Create> =
+        json_or_form(request, &app, RULES).await?;
+    let owner = app.owner(client);
     let dictionaries = new_dictionaries(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
     let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, dictionaries, stop);
     let glossary = app.pool.run(client, add).await?;
-    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &ignored))
+    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)), &warnings))
 }
 
 fn new_dictionaries(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec<NewDictionary>, Problem> {
@@ -114,9 +111,9 @@ fn new_dictionaries(dictionaries: Vec<DictionaryDraft>, app: &App) -> Result<Vec
 #[utoipa::path(get, path = "/v3/glossaries", tag = "DeepL",
     responses((status = 200, description = "The list `glossaries`")))]
 async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
+    let GlossaryClient { owner, warnings, .. } = sender(&app, request).await?;
     let all: Vec<Value> = app.glossaries.of(owner).iter().map(|one| described(one)).collect();
-    Ok(reply(&json!({"glossaries": all})))
+    Ok(warned(reply(&json!({"glossaries": all})), &warnings))
 }
 
 /// Describes a glossary.
@@ -124,8 +121,8 @@ async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
-    Ok(reply(&described(&*app.glossaries.get(owner, &id)?)))
+    let GlossaryClient { owner, warnings, .. } = sender(&app, request).await?;
+    Ok(warned(reply(&described(&*app.glossaries.get(owner, &id)?)), &warnings))
 }
 
 /// Gives a glossary another name, or adds entries to its dictionaries.
@@ -133,16 +130,16 @@ async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) ->
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn change(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (client, owner) = who(&app, &request)?;
-    let asked: Change = json_or_form(request, &app, &["dictionaries"]).await?;
-    let ignored = Vec::from_iter(asked.others.warning(&[]));
+    let Asked { fields: asked, client, warnings, .. }: Asked<Change> =
+        json_or_form(request, &app, RULES).await?;
+    let owner = app.owner(client);
     let dictionaries = new_dictionaries(asked.dictionaries, &app)?;
     let store = Arc::clone(&app);
     let change = move |stop: &StopFlag| {
         store.glossaries.change(owner, &id, asked.name.as_deref(), &dictionaries, stop)
     };
     let glossary = app.pool.run(client, change).await?;
-    Ok(warned(reply(&described(&glossary)), &ignored))
+    Ok(warned(reply(&described(&glossary)), &warnings))
 }
 
 /// Deletes a glossary.
@@ -150,7 +147,7 @@ async fn change(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    removed(&app, &id, &request)
+    removed(&app, &id, request).await
 }
 
 /// Returns the entries of a dictionary.
@@ -161,8 +158,9 @@ async fn delete(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
     responses((status = 200, description = "`dictionaries`, a list of one, with its `entries`"),
         (status = 404, description = "There is no such glossary or dictionary")))]
 async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (client, owner) = who(&app, &request)?;
-    let asked: Pair = json_or_form(request, &app, &[]).await?;
+    let Asked { fields: asked, client, warnings, .. }: Asked<Pair> =
+        json_or_form(request, &app, RULES).await?;
+    let owner = app.owner(client);
     let [source, target] = asked.languages()?;
     let glossary = app.glossaries.get(owner, &id)?;
     let dictionary = glossary.dictionary(&source, &target).ok_or_else(|| no_dictionary(&source, &target))?;
@@ -175,7 +173,7 @@ async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> 
             "entries": tsv(&dictionary),
             "entries_format": "tsv",
         });
-        Ok(reply(&json!({"dictionaries": [one]})))
+        Ok(warned(reply(&json!({"dictionaries": [one]})), &warnings))
     };
     app.pool.run(client, write).await
 }
@@ -190,13 +188,14 @@ async fn replace_dictionary(
     Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (client, owner) = who(&app, &request)?;
-    let asked: DictionaryDraft = json_or_form(request, &app, &[]).await?;
+    let Asked { fields: asked, client, warnings, .. }: Asked<DictionaryDraft> =
+        json_or_form(request, &app, RULES).await?;
+    let owner = app.owner(client);
     let dictionary = asked.into_dictionary(&app)?;
     let store = Arc::clone(&app);
     let replace = move |stop: &StopFlag| store.glossaries.replace(owner, &id, &dictionary, stop);
     let dictionary = app.pool.run(client, replace).await?;
-    Ok(reply(&counted(&dictionary)))
+    Ok(warned(reply(&counted(&dictionary)), &warnings))
 }
 
 /// Deletes a dictionary.
@@ -211,11 +210,11 @@ async fn delete_dictionary(
     Id(id): Id,
     request: Request,
 ) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
-    let asked: Pair = json_or_form(request, &app, &[]).await?;
+    let Asked { fields: asked, client, warnings, .. }: Asked<Pair> =
+        json_or_form(request, &app, RULES).await?;
     let [source, target] = asked.languages()?;
-    app.glossaries.remove_dictionary(owner, &id, &source, &target)?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    app.glossaries.remove_dictionary(app.owner(client), &id, &source, &target)?;
+    Ok(warned(StatusCode::NO_CONTENT.into_response(), &warnings))
 }
 
 fn described(glossary: &StoredGlossary) -> Value {

@@ -10,12 +10,12 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{choose, glossaries, language};
-use crate::api::{Id, attached, reply};
+use super::{RULES, choose, glossaries, language};
+use crate::api::{Id, attached, reply, warned};
+use crate::http::asked::Asked;
 use crate::http::body::json_or_form;
 use crate::http::upload::{Upload, upload};
-use crate::http::visit::Visit;
-use crate::language::{Language, detect_among};
+use crate::language::{Language, recognize};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::{App, SharedApp};
 use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus};
@@ -29,8 +29,13 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 
 /// A file to translate, in the field `file` of a form.
 #[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[schema(as = deepl::CreateDocument)]
 struct Create {
+    /// The file.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = String, format = Binary)]
+    file: (),
     /// The language of the file.
     source_lang: Option<String>,
     /// The language to translate into.
@@ -41,20 +46,16 @@ struct Create {
     glossary_id: Option<String>,
     /// The format of the translation, which must be that of the file.
     output_format: Option<String>,
-    /// The key, if it is not in the header `Authorization`.
-    auth_key: Option<String>,
 }
 
 /// Starts the translation of a file.
 #[utoipa::path(post, path = "/v2/document", tag = "DeepL", request_body(content = Create,
-        content_type = "multipart/form-data", description = "The fields, `file` and perhaps `filename`"),
+        content_type = "multipart/form-data", description = "The fields, and `filename` if `file` has no name"),
     responses((status = 200, description = "`document_id` and `document_key`")))]
 async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let (file, asked): (Upload, Create) = upload(request, &app).await?;
-    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let (file, asked): (Upload, Asked<Create>) = upload(request, &app, RULES).await?;
     let Upload { name, format, text } = file;
+    let Asked { fields: asked, client, visit, warnings } = asked;
     if asked
         .output_format
         .as_deref()
@@ -92,7 +93,7 @@ async fn create(State(app): State<SharedApp>, request: Request) -> Result<Respon
     let (texts, model, characters) = app.pool.run(client, chosen).await?;
     let accepted = app.phase.accept().ok_or_else(Problem::stopping)?;
     let handle = app.documents.begin(owner, FileAccess::Owner, texts[0].len())?;
-    let answer = reply(&json!({"document_id": handle.id, "document_key": handle.key}));
+    let answer = warned(reply(&json!({"document_id": handle.id, "document_key": handle.key})), &warnings);
     let Some(model) = model else {
         let problem = "Source and target language are equal.";
         app.documents.end(&handle, Err(Problem::field("target_lang", problem)));
@@ -119,8 +120,8 @@ fn is_in(app: &App, source: Option<&Language>, target: &Language, format: &TextF
         None if languages.iter().any(|one| one.base() == target.base()) => false,
         None => {
             languages.push(target.clone());
-            let detected = detect_among(&format.words(text), &languages);
-            detected.is_some_and(|detected| detected.language == *target && detected.confidence > 0.0)
+            let recognized = recognize(&format.words(text), &languages);
+            recognized.is_some_and(|found| found.language.base() == target.base())
         }
     }
 }
@@ -130,8 +131,6 @@ fn is_in(app: &App, source: Option<&Language>, target: &Language, format: &TextF
 struct Key {
     /// The `document_key` of the file.
     document_key: String,
-    /// The key, if it is not in the header `Authorization`.
-    auth_key: Option<String>,
 }
 
 /// Tells how far the translation of a file is.
@@ -140,8 +139,8 @@ struct Key {
     responses((status = 200, description = "`status`: `translating`, `done` or `error`"),
         (status = 404, description = "There is no such document")))]
 async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let state = find(&app, &id, request).await?;
-    Ok(reply(&match state {
+    let (state, warnings) = find(&app, &id, request).await?;
+    let told = match state {
         TranslationStatus::Translating => {
             json!({"document_id": id, "status": "translating", "seconds_remaining": 1})
         }
@@ -151,7 +150,8 @@ async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
         TranslationStatus::Failed(problem) => {
             json!({"document_id": id, "status": "error", "error_message": problem})
         }
-    }))
+    };
+    Ok(warned(reply(&told), &warnings))
 }
 
 /// Returns a translated file, and releases it.
@@ -160,10 +160,11 @@ async fn status(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
     responses((status = 200, description = "The file", content_type = "application/octet-stream"),
         (status = 404, description = "There is no such document")))]
 async fn result(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    match find(&app, &id, request).await? {
+    let (state, warnings) = find(&app, &id, request).await?;
+    match state {
         TranslationStatus::Done(done) => {
             app.documents.remove(&id);
-            Ok(attached(&done))
+            Ok(attached(&done, &warnings))
         }
         TranslationStatus::Translating => {
             let problem = Problem::new(ProblemKind::Unavailable, "the document is still being translated");
@@ -173,10 +174,13 @@ async fn result(State(app): State<SharedApp>, Id(id): Id, request: Request) -> R
     }
 }
 
-async fn find(app: &SharedApp, id: &str, request: Request) -> Result<TranslationStatus, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: Key = json_or_form(request, app, &[]).await?;
-    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
-    app.documents.status(app.owner(client), id, Some(&asked.document_key))
+/// The status of a document, and warnings about the request.
+async fn find(
+    app: &SharedApp,
+    id: &str,
+    request: Request,
+) -> Result<(TranslationStatus, Vec<String>), Problem> {
+    let asked: Asked<Key> = json_or_form(request, app, RULES).await?;
+    let owner = app.owner(asked.client);
+    Ok((app.documents.status(owner, id, Some(&asked.fields.document_key))?, asked.warnings))
 }

@@ -13,11 +13,10 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::language;
-use crate::api::ignored::Ignored;
+use super::{RULES, language};
 use crate::api::{Id, reply, warned, with_status};
+use crate::http::asked::{Asked, NoFields};
 use crate::http::body::json_or_form;
-use crate::http::visit::Visit;
 use crate::language::{Language, TranslationDirection};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::{App, SharedApp};
@@ -34,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 
 /// A new glossary.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = deepl::CreateGlossary)]
 struct Create {
     /// The name of the glossary.
     name: String,
@@ -45,11 +45,6 @@ struct Create {
     entries: String,
     /// `tsv` for a tab between them, or `csv` for a comma [default: `tsv`].
     entries_format: Option<String>,
-    /// The key, if it is not in the header `Authorization`.
-    auth_key: Option<String>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
 
 /// The languages and entries of a new dictionary.
@@ -94,28 +89,25 @@ pub(super) fn tsv(dictionary: &Dictionary) -> String {
     responses((status = 201, description = "The glossary, with `glossary_id`"),
         (status = 456, description = "There are too many glossaries")))]
 async fn create(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: Create = json_or_form(request, &app, &[]).await?;
-    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
+    let Asked { fields: asked, client, warnings, .. }: Asked<Create> =
+        json_or_form(request, &app, RULES).await?;
     let owner = app.owner(client);
-    let ignored = Vec::from_iter(asked.others.warning(&[]));
     let languages = [&*asked.source_lang, &*asked.target_lang];
     let dictionary = new_dictionary(&app, languages, asked.entries, asked.entries_format.as_deref())?;
     let store = Arc::clone(&app);
     let add = move |stop: &StopFlag| store.glossaries.add(owner, asked.name, vec![dictionary], stop);
     let glossary = app.pool.run(client, add).await?;
-    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)?), &ignored))
+    Ok(warned(with_status(StatusCode::CREATED, &described(&glossary)?), &warnings))
 }
 
 /// Lists the glossaries.
 #[utoipa::path(get, path = "/v2/glossaries", tag = "DeepL",
     responses((status = 200, description = "The list `glossaries`")))]
 async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
+    let GlossaryClient { owner, warnings, .. } = sender(&app, request).await?;
     let all = app.glossaries.of(owner);
     let all: Vec<Value> = all.iter().filter_map(|one| described(one).ok()).collect();
-    Ok(reply(&json!({"glossaries": all})))
+    Ok(warned(reply(&json!({"glossaries": all})), &warnings))
 }
 
 /// Describes a glossary.
@@ -123,8 +115,8 @@ async fn list(State(app): State<SharedApp>, request: Request) -> Result<Response
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 200, description = "The glossary"), (status = 404, description = "There is no such glossary")))]
 async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (_, owner) = who(&app, &request)?;
-    Ok(reply(&described(&*app.glossaries.get(owner, &id)?)?))
+    let GlossaryClient { owner, warnings, .. } = sender(&app, request).await?;
+    Ok(warned(reply(&described(&*app.glossaries.get(owner, &id)?)?), &warnings))
 }
 
 /// Deletes a glossary.
@@ -132,14 +124,14 @@ async fn describe(State(app): State<SharedApp>, Id(id): Id, request: Request) ->
     params(("glossary_id" = String, Path, description = "Identifier of the glossary")),
     responses((status = 204, description = "The glossary was deleted"), (status = 404, description = "There is no such glossary")))]
 async fn delete(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    removed(&app, &id, &request)
+    removed(&app, &id, request).await
 }
 
 /// Removes a glossary.
-pub(super) fn removed(app: &App, id: &str, request: &Request) -> Result<Response, Problem> {
-    let (_, owner) = who(app, request)?;
+pub(super) async fn removed(app: &App, id: &str, request: Request) -> Result<Response, Problem> {
+    let GlossaryClient { owner, warnings, .. } = sender(app, request).await?;
     app.glossaries.remove(owner, id)?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    Ok(warned(StatusCode::NO_CONTENT.into_response(), &warnings))
 }
 
 /// Returns the entries of a glossary.
@@ -148,13 +140,13 @@ pub(super) fn removed(app: &App, id: &str, request: &Request) -> Result<Response
     responses((status = 200, description = "A line for each entry: a term, a tab, and its translation",
         content_type = "text/tab-separated-values"), (status = 404, description = "There is no such glossary")))]
 async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> Result<Response, Problem> {
-    let (client, owner) = who(&app, &request)?;
+    let GlossaryClient { client, owner, warnings } = sender(&app, request).await?;
     let glossary = app.glossaries.get(owner, &id)?;
     let dictionary = Arc::clone(only(&glossary)?);
     let write = move |_: &StopFlag| Ok(tsv(&dictionary));
     let text = app.pool.run(client, write).await?;
     let kind = "text/tab-separated-values; charset=UTF-8";
-    Ok(([(CONTENT_TYPE, kind)], text).into_response())
+    Ok(warned(([(CONTENT_TYPE, kind)], text).into_response(), &warnings))
 }
 
 /// Lists the pairs of languages that a glossary can have.
@@ -162,7 +154,7 @@ async fn entries(State(app): State<SharedApp>, Id(id): Id, request: Request) -> 
     responses((status = 200, description = "`supported_languages`, a list of `source_lang` and \
                                             `target_lang`")))]
 async fn pairs(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    who(&app, &request)?;
+    let GlossaryClient { warnings, .. } = sender(&app, request).await?;
     let all = app.models.all();
     let directions = all.iter().filter_map(|model| model.direction());
     let mut pairs: Vec<[&str; 2]> = directions.map(|one| [one.source.base(), one.target.base()]).collect();
@@ -170,7 +162,7 @@ async fn pairs(State(app): State<SharedApp>, request: Request) -> Result<Respons
     pairs.dedup();
     let pair = |[source, target]: [&str; 2]| json!({"source_lang": source, "target_lang": target});
     let pairs: Vec<Value> = pairs.into_iter().map(pair).collect();
-    Ok(reply(&json!({"supported_languages": pairs})))
+    Ok(warned(reply(&json!({"supported_languages": pairs})), &warnings))
 }
 
 /// The terms of the glossary of `owner` with this `id`, for texts of these languages.
@@ -215,10 +207,18 @@ fn only(glossary: &StoredGlossary) -> Result<&Arc<Dictionary>, Problem> {
     }
 }
 
-/// The client, and the owner of the glossaries that it can access.
-pub(super) fn who(app: &App, request: &Request) -> Result<(Client, Client), Problem> {
-    let client = app.client(request.headers(), None, &Visit::of(request)?)?;
-    Ok((client, app.owner(client)))
+/// The sender of a request without fields.
+pub(super) struct GlossaryClient {
+    pub(super) client: Client,
+    /// The owner of the glossaries that the client can access.
+    pub(super) owner: Client,
+    /// Warnings about the request.
+    pub(super) warnings: Vec<String>,
+}
+
+pub(super) async fn sender(app: &App, request: Request) -> Result<GlossaryClient, Problem> {
+    let Asked { client, warnings, .. }: Asked<NoFields> = json_or_form(request, app, RULES).await?;
+    Ok(GlossaryClient { client, owner: app.owner(client), warnings })
 }
 
 fn described(glossary: &StoredGlossary) -> Result<Value, Problem> {

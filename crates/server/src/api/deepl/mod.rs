@@ -16,7 +16,8 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::reply;
+use super::{reply, warned};
+use crate::http::asked::{Asked, FieldRules, NoFields};
 use crate::http::body::json_or_form;
 use crate::http::visit::Visit;
 use crate::language::{Language, detect_among};
@@ -24,6 +25,9 @@ use crate::problem::{Problem, ProblemKind};
 use crate::state::app::SharedApp;
 use crate::state::models::ModelInstance;
 use crate::work::texts::TextFormat;
+
+/// The fields that are special in this API.
+const RULES: FieldRules = FieldRules { key: "auth_key", lists: &[], neutral: &[] };
 
 /// The limit that DeepL reports for unlimited accounts.
 const UNLIMITED: u64 = 1_000_000_000_000;
@@ -88,9 +92,12 @@ fn choose(
     };
     let model = app.models.translating(&source, target);
     let no_pair = || {
+        // Of a language that models translate, the other one is wrong.
+        let is_source = app.models.sources(None).iter().any(|one| one.base() == source.base());
+        let field = if is_source { "target_lang" } else { "source_lang" };
         let problem =
-            format!("Value for 'source_lang' not supported: no model translates {source} into {target}.");
-        Problem::field("source_lang", problem)
+            format!("Value for '{field}' not supported: no model translates {source} into {target}.");
+        Problem::field(field, problem)
     };
     Ok((model.ok_or_else(no_pair)?, source))
 }
@@ -101,8 +108,6 @@ struct Languages {
     /// `source` or `target`.
     #[serde(rename = "type")]
     side: Option<String>,
-    /// The key, if it is not in the header `Authorization`.
-    auth_key: Option<String>,
 }
 
 /// Lists the languages that can be translated from or into.
@@ -110,11 +115,8 @@ struct Languages {
     params(("type" = Option<String>, Query, description = "`source` or `target`")),
     responses((status = 200, description = "A list of `language` and `name`")))]
 async fn get_languages(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: Languages = json_or_form(request, &app, &[]).await?;
-    app.client(&headers, asked.auth_key.as_deref(), &visit)?;
-    let is_target = match asked.side.as_deref() {
+    let asked: Asked<Languages> = json_or_form(request, &app, RULES).await?;
+    let is_target = match asked.fields.side.as_deref() {
         None | Some("source") => false,
         Some("target") => true,
         Some(_) => return Err(Problem::field("type", "Value for 'type' not supported.")),
@@ -132,7 +134,7 @@ async fn get_languages(State(app): State<SharedApp>, request: Request) -> Result
         }
         entry
     };
-    Ok(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()))
+    Ok(warned(reply(&languages.into_iter().map(entry).collect::<Vec<_>>()), &asked.warnings))
 }
 
 /// Lists the languages that can be translated from or into.
@@ -146,10 +148,9 @@ async fn post_languages(app: State<SharedApp>, request: Request) -> Result<Respo
 #[utoipa::path(get, path = "/v2/usage", tag = "DeepL",
     responses((status = 200, description = "`character_count` and `character_limit`")))]
 async fn get_usage(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    app.client(request.headers(), None, &visit)?;
+    let asked: Asked<NoFields> = json_or_form(request, &app, RULES).await?;
     let count = app.characters.load(Relaxed);
-    Ok(reply(&json!({"character_count": count, "character_limit": UNLIMITED})))
+    Ok(warned(reply(&json!({"character_count": count, "character_limit": UNLIMITED})), &asked.warnings))
 }
 
 /// Returns the number of characters that were translated since the server was started; there is no limit.

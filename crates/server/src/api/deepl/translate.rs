@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::{check_formality, choose, glossaries, language};
-use crate::api::ignored::Ignored;
 use crate::api::{OneOrMany, reply, warned};
+use crate::http::asked::{Asked, FieldRules};
 use crate::http::body::json_or_form;
 use crate::http::visit::Visit;
 use crate::language::Language;
@@ -23,8 +23,12 @@ use crate::state::models::ModelInstance;
 use crate::work::texts::{TextFormat, TranslationTexts, begin, check_segments};
 use crate::work::thread_pool::StopFlag;
 
-/// The fields of [`TranslateRequest`] that a form may repeat.
-const LISTS: [&str; 4] = ["text", "ignore_tags", "splitting_tags", "non_splitting_tags"];
+/// Blanks and line breaks are always kept, and there is one version of each thing.
+const RULES: FieldRules = FieldRules {
+    lists: &["text", "ignore_tags", "splitting_tags", "non_splitting_tags"],
+    neutral: &["preserve_formatting", "enable_beta_languages", "tag_handling_version"],
+    ..super::RULES
+};
 
 /// Texts to translate.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -55,8 +59,9 @@ pub(super) struct TranslateRequest {
     #[schema(value_type = Option<Vec<String>>)]
     non_splitting_tags: HashSet<String>,
     /// With `xml`: whether to find out which other elements are texts of their own [default: true].
-    #[serde(default = "on", deserialize_with = "switch_on")]
-    outline_detection: bool,
+    #[serde(default, deserialize_with = "optional_switch")]
+    #[schema(value_type = Option<bool>)]
+    outline_detection: Option<bool>,
     /// Only `default`, `prefer_more` and `prefer_less`.
     formality: Option<String>,
     /// The glossary to use; requires `source_lang`.
@@ -66,16 +71,7 @@ pub(super) struct TranslateRequest {
     show_billed_characters: bool,
     /// The kind of model; there is one for each pair of languages.
     model_type: Option<String>,
-    /// The key, if it is not in the header `Authorization`.
-    auth_key: Option<String>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
-
-/// The fields whose effect is always there: blanks and line breaks are kept, and there is one version of each
-/// thing.
-const NEUTRAL: [&str; 3] = ["preserve_formatting", "enable_beta_languages", "tag_handling_version"];
 
 /// Reads `true`, or one of the strings that forms use for it.
 fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
@@ -88,16 +84,12 @@ fn switch<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
-/// Reads a [`switch`] that is on if it is missing.
-fn switch_on<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+/// Reads a [`switch`] that may be missing.
+fn optional_switch<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     match Value::deserialize(from)? {
-        Value::Null => Ok(true),
-        given => switch(given).map_err(serde::de::Error::custom),
+        Value::Null => Ok(None),
+        given => switch(given).map(Some).map_err(serde::de::Error::custom),
     }
-}
-
-fn on() -> bool {
-    true
 }
 
 /// Reads a list of names, or one with commas between them.
@@ -130,17 +122,18 @@ fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 }
 
 /// Translates texts.
-#[utoipa::path(post, path = "/v2/translate", tag = "DeepL", request_body = TranslateRequest,
+#[utoipa::path(post, path = "/v2/translate", tag = "DeepL",
+    request_body(content((TranslateRequest = "application/json"),
+        (TranslateRequest = "application/x-www-form-urlencoded"))),
     responses((status = 200, description = "`translations`, each with `detected_source_language` and `text`")))]
 pub(super) async fn post_translate(
     State(app): State<SharedApp>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: TranslateRequest = json_or_form(request, &app, &LISTS).await?;
-    let client = app.client(&headers, asked.auth_key.as_deref(), &visit)?;
-    let ignored = asked.ignored();
+    let asked: Asked<TranslateRequest> = json_or_form(request, &app, RULES).await?;
+    let Asked { fields: asked, client, visit, mut warnings } = asked;
+    // First, since only some warnings are told.
+    warnings.extend(asked.without_xml());
     let job = asked.into_job(&app, client, &visit)?;
     app.admit(&visit, "text", &job.texts)?;
     let chooser = Arc::clone(&app);
@@ -149,9 +142,8 @@ pub(super) async fn post_translate(
     let texts = std::mem::take(&mut job.texts);
     let models = chosen.iter().map(|one| Arc::clone(&one.model)).collect();
     let texts_of = |texts| job.texts_of(texts);
-    let (translated, warnings) = translate_each(&app, client, texts, models, texts_of).await?;
-    // First, since only some warnings are told.
-    let warnings = [ignored, warnings].concat();
+    let (translated, found) = translate_each(&app, client, texts, models, texts_of).await?;
+    warnings.extend(found);
     let write = move |_: &StopFlag| Ok(warned(reply(&job.answer(translated, chosen)), &warnings));
     app.pool.run(client, write).await
 }
@@ -285,7 +277,7 @@ impl TranslateRequest {
                 ignored: self.ignore_tags.clone(),
                 splitting: self.splitting_tags.clone(),
                 non_splitting: self.non_splitting_tags.clone(),
-                outline_detection: self.outline_detection,
+                outline_detection: self.outline_detection.unwrap_or(true),
             }))),
             Some(_) => Err(Problem::field("tag_handling", "Value for 'tag_handling' not supported.")),
         }
@@ -302,17 +294,17 @@ impl TranslateRequest {
         }
     }
 
-    /// Warnings about fields that change nothing.
-    fn ignored(&self) -> Vec<String> {
-        let names = [
-            ("ignore_tags", &self.ignore_tags),
-            ("splitting_tags", &self.splitting_tags),
-            ("non_splitting_tags", &self.non_splitting_tags),
+    /// Warnings about fields that change nothing, since the text is not XML.
+    fn without_xml(&self) -> Vec<String> {
+        let given = [
+            ("ignore_tags", !self.ignore_tags.is_empty()),
+            ("splitting_tags", !self.splitting_tags.is_empty()),
+            ("non_splitting_tags", !self.non_splitting_tags.is_empty()),
+            ("outline_detection", self.outline_detection.is_some()),
         ];
         let is_xml = self.tag_handling.as_deref() == Some("xml");
-        let of_xml = names.iter().filter(|(_, tags)| !is_xml && !tags.is_empty());
-        let of_xml = of_xml.map(|(name, _)| format!("`{name}` is ignored without `tag_handling=xml`"));
-        self.others.warning(&NEUTRAL).into_iter().chain(of_xml).collect()
+        let given = given.iter().filter(|(_, is_given)| !is_xml && *is_given);
+        given.map(|(name, _)| format!("`{name}` is ignored without `tag_handling=xml`")).collect()
     }
 
     /// The places where texts are divided.

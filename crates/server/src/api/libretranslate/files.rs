@@ -11,11 +11,10 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{choose, language, required};
-use crate::api::ignored::Ignored;
+use super::{RULES, choose, language, required};
 use crate::api::{Id, attached, reply, warned};
+use crate::http::asked::Asked;
 use crate::http::upload::{Upload, upload};
-use crate::http::visit::Visit;
 use crate::problem::Problem;
 use crate::state::app::SharedApp;
 use crate::state::documents::{FileAccess, TranslatedDocument, TranslationStatus as Progress};
@@ -28,29 +27,29 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 
 /// A file to translate, in the field `file` of a form.
 #[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = libretranslate::TranslateFile)]
 struct TranslateFile {
     /// The language of the file, or `auto`.
     source: Option<String>,
     /// The language to translate into.
     target: Option<String>,
-    /// The key, if the server needs one.
-    api_key: Option<String>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
+    /// The file.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = String, format = Binary)]
+    file: (),
 }
 
 /// Translates a file, which is kept for an hour.
 #[utoipa::path(post, path = "/translate_file", tag = "LibreTranslate",
     request_body(content = TranslateFile, content_type = "multipart/form-data",
-        description = "The fields and `file`"),
+        description = "The fields, and `filename` if `file` has no name"),
     responses((status = 200, description = "`translatedFileUrl`, where the translated file is")))]
 async fn post_file(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
     let headers = request.headers().clone();
-    let (file, asked): (Upload, TranslateFile) = upload(request, &app).await?;
-    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let (file, asked): (Upload, Asked<TranslateFile>) = upload(request, &app, RULES).await?;
     let Upload { name, format, text } = file;
+    let Asked { fields: asked, client, visit, mut warnings } = asked;
     let source = required(asked.source, "source")?;
     let target = language("target", &required(asked.target, "target")?)?;
     let texts = vec![text];
@@ -64,8 +63,8 @@ async fn post_file(State(app): State<SharedApp>, request: Request) -> Result<Res
     let (texts, model, characters) = app.pool.run(client, chosen).await?;
     let owner = app.owner(client);
     let done = translate(&app, &model, client, TranslationTexts::of_file(texts, format, None)).await?;
-    let (done, warnings) = done.into_first();
-    let warnings: Vec<String> = asked.others.warning(&[]).into_iter().chain(warnings).collect();
+    let (done, found) = done.into_first();
+    warnings.extend(found);
     // Only now, so that nothing is kept for a client that goes away.
     let handle = app.documents.begin(owner, FileAccess::Key, done.len())?;
     app.documents
@@ -89,7 +88,7 @@ fn own_address(headers: &HeaderMap) -> String {
     responses((status = 200, description = "The file", content_type = "application/octet-stream")))]
 async fn download(State(app): State<SharedApp>, Id(name): Id) -> Result<Response, Problem> {
     match app.documents.status_by_key(name.split('.').next().unwrap_or_default())? {
-        Progress::Done(done) => Ok(attached(&done)),
+        Progress::Done(done) => Ok(attached(&done, &[])),
         Progress::Failed(problem) => Err(Problem::field("file", problem)),
         Progress::Translating => Err(Problem::field("file", "the file is still being translated")),
     }

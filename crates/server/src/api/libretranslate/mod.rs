@@ -13,16 +13,18 @@ use serde_json::{Value, json};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ignored::Ignored;
 use super::{OneOrMany, reply, warned};
+use crate::http::asked::{Asked, FieldRules};
 use crate::http::body::json_or_form;
-use crate::http::visit::Visit;
 use crate::language::{Detected, Language, detect_among};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::SharedApp;
 use crate::state::models::ModelInstance;
 use crate::work::texts::{Rendered, TextFormat, TranslatedTexts, TranslationTexts, translate};
 use crate::work::thread_pool::StopFlag;
+
+/// The fields that are special in this API.
+const RULES: FieldRules = FieldRules { key: "api_key", lists: &["q"], neutral: &[] };
 
 /// The value of the source language that requests language detection.
 const AUTO: &str = "auto";
@@ -51,11 +53,6 @@ struct Translate {
     /// Number of further translations.
     #[serde(default, deserialize_with = "count")]
     alternatives: usize,
-    /// The key, if the server needs one.
-    api_key: Option<String>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
 
 /// A text.
@@ -63,11 +60,6 @@ struct Translate {
 struct Detect {
     /// The text.
     q: Option<OneOrMany>,
-    /// The key, if the server needs one.
-    api_key: Option<String>,
-    #[serde(flatten)]
-    #[schema(ignore)]
-    others: Ignored,
 }
 
 /// A number, or a number in a string, as forms have it.
@@ -84,14 +76,13 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 }
 
 /// Translates a text, or each text of a list.
-#[utoipa::path(post, path = "/translate", tag = "LibreTranslate", request_body = Translate,
+#[utoipa::path(post, path = "/translate", tag = "LibreTranslate", 
+    request_body(content((Translate = "application/json"), (Translate = "application/x-www-form-urlencoded"))),
     responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if \
                                             asked for")))]
 async fn post_translate(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: Translate = json_or_form(request, &app, &["q"]).await?;
-    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
+    let asked: Asked<Translate> = json_or_form(request, &app, RULES).await?;
+    let Asked { fields: asked, client, visit, mut warnings } = asked;
     let (texts, is_list) = required(asked.q, "q")?.into_texts();
     let source = required(asked.source, "source")?;
     let target = language("target", &required(asked.target, "target")?)?;
@@ -116,10 +107,9 @@ async fn post_translate(State(app): State<SharedApp>, request: Request) -> Resul
         Ok((texts, format, chosen))
     };
     let (texts, format, (model, detected)) = app.pool.run(client, choose).await?;
-    let ignored = asked.others.warning(&[]);
     let asked = TranslationTexts { texts, format, split, terms: None, alternatives };
-    let TranslatedTexts { texts, warnings } = translate(&app, &model, client, asked).await?;
-    let warnings: Vec<String> = ignored.into_iter().chain(warnings).collect();
+    let TranslatedTexts { texts, warnings: found } = translate(&app, &model, client, asked).await?;
+    warnings.extend(found);
     let write = move |_: &StopFlag| {
         let answer = answer(texts, is_list, detected, alternatives > 0);
         Ok(warned(reply(&answer), &warnings))
@@ -181,14 +171,13 @@ fn found(detected: &Detected) -> Value {
 }
 
 /// Detects the language of a text, among those that the server translates.
-#[utoipa::path(post, path = "/detect", tag = "LibreTranslate", request_body = Detect,
+#[utoipa::path(post, path = "/detect", tag = "LibreTranslate", 
+    request_body(content((Detect = "application/json"), (Detect = "application/x-www-form-urlencoded"))),
     responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
 async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let asked: Detect = json_or_form(request, &app, &["q"]).await?;
-    let client = app.client(&headers, asked.api_key.as_deref(), &visit)?;
-    let (texts, _) = required(asked.q, "q")?.into_texts();
+    let asked: Asked<Detect> = json_or_form(request, &app, RULES).await?;
+    let Asked { fields, client, visit, warnings } = asked;
+    let (texts, _) = required(fields.q, "q")?.into_texts();
     app.admit(&visit, "q", &texts)?;
     let sources = app.models.sources(None);
     let guess = move |_: &StopFlag| {
@@ -196,10 +185,7 @@ async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<R
         Ok(detect_among(&texts.join("\n"), &sources).or_else(first))
     };
     let guess = app.pool.run(client, guess).await?;
-    Ok(warned(
-        reply(&guess.iter().map(found).collect::<Vec<_>>()),
-        &Vec::from_iter(asked.others.warning(&[])),
-    ))
+    Ok(warned(reply(&guess.iter().map(found).collect::<Vec<_>>()), &warnings))
 }
 
 /// Lists the languages that can be translated, and those that each is translated into.

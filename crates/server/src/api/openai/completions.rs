@@ -18,7 +18,7 @@ use super::options;
 use super::request::request;
 use super::stream::Chunks;
 use super::texts::texts_or_null;
-use crate::api::{OneOrMany, reply};
+use crate::api::{OneOrMany, reply, warned};
 use crate::http::body::json;
 use crate::http::sse;
 use crate::http::visit::Visit;
@@ -145,6 +145,7 @@ pub(super) async fn complete(State(app): State<SharedApp>, request: Request) -> 
     let limits = app.config.limits;
     let read = move |stop: &StopFlag| read(&reader, &texts, &limits, stop);
     let prompts = app.pool.run(client, read).await?;
+    let warnings = warnings(&prompts);
     let answers = send(&model, client, &prompts, &options, copies)?;
     let jobs = prompts.len() * copies;
     let is_stream = asked.stream == Some(true);
@@ -160,10 +161,10 @@ pub(super) async fn complete(State(app): State<SharedApp>, request: Request) -> 
         let write = move |stop: &StopFlag| asked.echoes(with_usage, stop);
         let echoes = app.pool.run(client, write).await?;
         let chunks = Chunks::new(metadata, echoes, usage, with_usage);
-        return Ok(sse::response(app, visit, answers, jobs, chunks));
+        return Ok(warned(sse::response(app, visit, answers, jobs, chunks), &warnings));
     }
     let results = answers.all(jobs).await?;
-    let write = move |_: &StopFlag| Ok(reply(&asked.whole(&results, usage)));
+    let write = move |_: &StopFlag| Ok(warned(reply(&asked.whole(&results, usage)), &warnings));
     app.pool.run(client, write).await
 }
 
@@ -193,6 +194,12 @@ pub(super) fn read(
         Ok(EncodedPrompt { prompt, tokens })
     });
     texts.collect()
+}
+
+/// The warnings about texts to continue.
+pub(super) fn warnings(prompts: &[EncodedPrompt]) -> Vec<String> {
+    let warnings = prompts.iter().flat_map(|one| one.prompt.warnings());
+    warnings.map(|warning| warning.problem.clone()).collect()
 }
 
 /// Requests `copies` continuations of each text from `model`; they are numbered one after another.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::texts::texts;
-use crate::api::{OneOrMany, reply};
+use crate::api::{OneOrMany, reply, warned};
 use crate::http::body::json;
 use crate::http::visit::Visit;
 use crate::problem::Problem;
@@ -82,7 +82,9 @@ pub(super) async fn embed(State(app): State<SharedApp>, request: Request) -> Res
     );
     let found = compute(&model, client, Admission::New, chunks).await?;
     let encoding = asked.encoding_format;
-    let write = move |_: &StopFlag| Ok(reply(&list(model.name(), found, encoding)));
+    let warnings = found.iter().flat_map(|(embedded, _)| embedded).flat_map(|one| &one.warnings);
+    let warnings: Vec<String> = warnings.map(|warning| warning.problem.clone()).collect();
+    let write = move |_: &StopFlag| Ok(warned(reply(&list(model.name(), found, encoding)), &warnings));
     app.pool.run(client, write).await
 }
 

@@ -58,6 +58,11 @@ pub(super) struct CompletionOptions {
     pub(super) seed: Option<i64>,
 }
 
+/// The problem with a request for no tokens.
+pub(super) fn no_tokens(field: &str) -> Problem {
+    Problem::field(field, format!("`{field}` is at least 1"))
+}
+
 impl CompletionOptions {
     /// The options for continuing each of `texts` texts, without the number of the sample.
     ///
@@ -84,6 +89,9 @@ impl CompletionOptions {
             });
         }
         let new_tokens = self.new_tokens;
+        if new_tokens == 0 {
+            return Err(no_tokens(self.tokens_field));
+        }
         let all = new_tokens.saturating_mul(jobs);
         if all > limits.new_tokens {
             let most = limits.new_tokens;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::reply;
 use crate::http::body::json;
+use crate::http::objects::unique;
 use crate::http::upload::format_of;
 use crate::http::visit::Visit;
 use crate::problem::Problem;
@@ -29,7 +30,8 @@ pub(super) struct TranslateFile {
     /// The content of the file.
     text: String,
     /// Terms and the words to translate them with.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique")]
+    #[schema(value_type = BTreeMap<String, String>)]
     terms: BTreeMap<String, String>,
 }
 

@@ -141,6 +141,9 @@ impl Generate {
         let most = app.config.limits.new_tokens;
         let defaults = SampleOptions::default();
         let new_tokens = self.max_new_tokens.unwrap_or(defaults.max_new_tokens.min(most));
+        if new_tokens == 0 {
+            return Err(Problem::field("max_new_tokens", "`max_new_tokens` is at least 1"));
+        }
         if new_tokens > most {
             let problem = format!(
                 "{new_tokens} new tokens requested; the server generates at most {most} for a request"

@@ -16,6 +16,7 @@ use super::translated::{AnswerContext, Events, TranslationDetails};
 use crate::api::{OneOrMany, reply};
 use crate::http::body::json;
 use crate::http::fields::{Fields, Object, SamplingObject, SearchFields};
+use crate::http::objects::unique;
 use crate::http::sse;
 use crate::http::visit::Visit;
 use crate::limits::Limits;
@@ -54,7 +55,8 @@ pub(super) struct Translate {
     #[serde(default)]
     phrases: Vec<String>,
     /// Terms and the words to translate them with. Not with `prefix`, `prefix_tokens` or `phrases`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique")]
+    #[schema(value_type = BTreeMap<String, String>)]
     terms: BTreeMap<String, String>,
     /// Samples translations instead of searching for the most likely ones.
     sampling: Option<SamplingObject>,
@@ -139,6 +141,9 @@ pub(super) async fn post_translate(
 impl Translate {
     fn options(&self, app: &SharedApp, pipeline: &Pipeline) -> Result<SearchOptions, Problem> {
         let (decode, n_best) = (&pipeline.config().decode, self.n_best.unwrap_or(1));
+        if n_best == 0 {
+            return Err(Problem::field("n_best", "`n_best` is at least 1"));
+        }
         let Fields(search) = self.search;
         let sampling = self.sampling.map(|Object(sampling)| sampling);
         let options = search.within(decode, n_best, app.config.limits.of_search());

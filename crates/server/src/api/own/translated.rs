@@ -81,13 +81,13 @@ impl AnswerContext {
             found = placed(&self.model, self.client, glossed, found, self.options).await?;
         }
         let (texts, aligned) = self.aligned(texts, found).await?;
-        let model = Arc::clone(&self.model);
+        let (model, options, alignments) = (Arc::clone(&self.model), self.options, self.alignments);
         let describe = move |stop: &StopFlag| {
             let mut aligned = aligned.into_iter();
             let describe = |text: &Text| {
                 stop.check()?;
                 let own = aligned.by_ref().take(text.divided.sentences().len());
-                Ok(describe(model.pipeline(), text, own))
+                Ok(describe(model.pipeline(), &options, alignments, text, own))
             };
             let found = texts.iter().map(describe).collect::<Result<_, Problem>>()?;
             Ok(write(found))
@@ -128,16 +128,19 @@ impl AnswerContext {
 }
 
 /// The details of a text whose sentences have these translations.
-fn describe(pipeline: &Pipeline, text: &Text, found: impl Iterator<Item = Aligned>) -> TranslationDetails {
+fn describe(
+    pipeline: &Pipeline,
+    options: &TranslateOptions,
+    alignments: bool,
+    text: &Text,
+    found: impl Iterator<Item = Aligned>,
+) -> TranslationDetails {
     let divided = &text.divided;
     let (found, aligned): (Vec<_>, Vec<_>) = found.unzip();
-    let mut alignments = if aligned.iter().all(Vec::is_empty) {
-        Vec::new()
-    } else {
-        joined::join_alignments(divided, &found, &aligned)
-    }
-    .into_iter();
-    let whole = joined::join(divided, &found);
+    let mut alignments =
+        if alignments { joined::join_alignments(divided, &found, &aligned) } else { Vec::new() }.into_iter();
+    let mut whole = joined::join(divided, &found);
+    whole.add_warnings(options);
     let best = |found: &Translation| found.hypotheses.first().map(|best| best.text.clone());
     let best: Vec<String> = found.iter().map(|one| best(one).unwrap_or_default()).collect();
     let translations = divided.spaced(best.iter().map(String::as_str));

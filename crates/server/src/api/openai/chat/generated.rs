@@ -8,11 +8,11 @@ use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::super::completions::{read, reason, send};
+use super::super::completions::{read, reason, send, warnings};
 use super::super::metadata::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::api::openai::failed;
-use crate::api::reply;
+use crate::api::{reply, warned};
 use crate::http::sse::{self, EventEncoder};
 use crate::http::visit::Visit;
 use crate::problem::Problem;
@@ -40,6 +40,7 @@ pub(super) async fn answer(
     let limits = app.config.limits;
     let read = move |stop: &StopFlag| read(&reader, &[prompt(&turns)], &limits, stop);
     let prompts = app.pool.run(client, read).await?;
+    let warnings = warnings(&prompts);
     let usage = Usage { prompt: prompts.iter().map(|one| one.tokens).sum(), completion: 0 };
     let answers = send(&model, client, &prompts, &options, copies)?;
     if wanted.stream {
@@ -48,14 +49,14 @@ pub(super) async fn answer(
             begun: vec![false; copies],
             usage: wanted.with_usage.then_some(usage),
         };
-        return Ok(sse::response(app, visit, answers, copies, turns));
+        return Ok(warned(sse::response(app, visit, answers, copies, turns), &warnings));
     }
     let results = answers.all(copies).await?;
     let metadata = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
     let write = move |_: &StopFlag| {
         let choices = results.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, one.text.trim_start(), reason(one.ending)));
-        Ok(reply(&metadata.answer(choices.collect(), usage.with(&results))))
+        Ok(warned(reply(&metadata.answer(choices.collect(), usage.with(&results))), &warnings))
     };
     app.pool.run(client, write).await
 }

@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Content {
 
 /// A part of a message.
 #[derive(Deserialize, utoipa::ToSchema)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self", deny_unknown_fields)]
 struct Part {
     #[serde(rename = "type")]
     kind: Kind,

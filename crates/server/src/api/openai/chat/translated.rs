@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::super::metadata::{ResponseMetadata, Usage};
 use super::{Role, Turn, Wanted, choice, piece};
 use crate::api::openai::failed;
-use crate::api::reply;
+use crate::api::openai::options::no_tokens;
+use crate::api::{reply, warned};
 use crate::http::sse::{self, EventEncoder};
 use crate::http::visit::Visit;
 use crate::language::Language;
@@ -89,10 +90,9 @@ fn options(app: &SharedApp, model: &ModelInstance, wanted: &Wanted) -> Result<Se
         let problem = "translations have no stop strings";
         return Err(Problem::field("stop", problem));
     }
-    let max_new_tokens = wanted.new_tokens.map(|most| {
-        let problem = "translations need at least 1 token";
-        NonZeroUsize::new(most).ok_or_else(|| Problem::field(wanted.options.tokens_field, problem))
-    });
+    let max_new_tokens = wanted
+        .new_tokens
+        .map(|most| NonZeroUsize::new(most).ok_or_else(|| no_tokens(wanted.options.tokens_field)));
     let decode = &model.pipeline().config().decode;
     let search = SearchChanges { max_new_tokens: max_new_tokens.transpose()?, ..SearchChanges::default() };
     let is_drawn = wanted.options.temperature.is_some_and(|t| t != 0.0);
@@ -124,6 +124,7 @@ pub(super) async fn answer(
     };
     let (texts, sentences) = app.pool.run(client, read).await?;
     let usage = Usage { prompt: sentences.tokens(), completion: 0 };
+    let warnings: Vec<String> = sentences.warnings().map(|warning| warning.problem.clone()).collect();
     let count = sentences.len();
     let mut answers = Answers::new(&model, Merge::Replace);
     let send = |service: &Service, reply| service.translate(client, sentences, false, reply);
@@ -141,18 +142,19 @@ pub(super) async fn answer(
             usage,
             with_usage: wanted.with_usage,
         };
-        return Ok(sse::response(app, visit, answers, count, pieces));
+        return Ok(warned(sse::response(app, visit, answers, count, pieces), &warnings));
     }
     let found = restored(&model, client, &sentences_of(&texts), answers.all(count).await?).await?;
     let write = move |_: &StopFlag| {
         let text = texts.into_iter().next().map(|text| text.divided).unwrap_or_default();
         let whole = joined::join(&text, &found);
+        let warnings: Vec<String> = whole.warnings.iter().map(|warning| warning.problem.clone()).collect();
         let metadata = ResponseMetadata::of(&model, "chatcmpl", "chat.completion");
         let choices = whole.hypotheses.iter().enumerate();
         let choices = choices.map(|(index, one)| choice(index, &one.text, reason(one.finished)));
         let tokens = whole.hypotheses.iter().map(|one| one.tokens.len());
         let usage = Usage { completion: tokens.sum(), ..usage };
-        Ok(reply(&metadata.answer(choices.collect(), usage)))
+        Ok(warned(reply(&metadata.answer(choices.collect(), usage)), &warnings))
     };
     app.pool.run(client, write).await
 }
