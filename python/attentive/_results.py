@@ -41,7 +41,8 @@ class Translation(Hypothesis):
         source: The text that was translated.
         hypotheses: The `n_best` candidates, best first (samples in the order in which they were drawn). The first one is this
             translation.
-        warnings: Problems with the text, such as characters that the model does not know.
+        warnings: Problems with the text, such as characters that the model does not know, and with the translations, such as
+            one that was cut off.
     """
 
     source: str

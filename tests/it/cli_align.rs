@@ -44,6 +44,8 @@ fn mistakes_are_explained() {
     folder.fails("align a.src b.tgt", 1, &["differ in length"]);
     folder.fails("align a.src a.tgt --symmetrize both", 2, &["grow-diag-final-and, intersection, union"]);
     folder.fails("align a.src a.tgt --gold gold --output links", 1, &["gold", "line 2", "`0:1` is no link"]);
+    folder.write("none", "\n0?0\n");
+    folder.fails("align a.src a.tgt --gold none", 1, &["`none` has no sure links"]);
     folder.write("far", "0-0\n0-7\n");
     folder.fails("align a.src a.tgt --gold far", 1, &["line 2", "a link 0-7, but", "count from 0"]);
     folder.write("many", "0-0\n".repeat(301));

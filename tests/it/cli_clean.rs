@@ -97,7 +97,7 @@ fn columns_may_be_others() {
     assert_eq!(read(&folder, "b.tsv"), "Ein Hund läuft hier.\tA dog runs here.\n");
     folder.fails("clean a.csv a.csv --columns 1 2", 2, &["`--columns` is for tables"]);
     folder.fails("clean a.csv --columns 0 2", 2, &["`--columns 0`: columns count from 1"]);
-    folder.fails("clean a.csv --columns 2 2", 2, &["no two columns"]);
+    folder.fails("clean a.csv --columns 2 2", 2, &["the same column twice"]);
 }
 
 /// What would run without end, or out of stack.
@@ -111,7 +111,8 @@ fn hostile_text_ends() {
         &["`a.csv`, line 2", "quotation mark without a counterpart"],
     );
     let escaped = "&".to_owned() + &"amp;".repeat(20_000) + "lt;";
-    folder.write("a.tsv", format!("{escaped}\tx\n"));
+    let opened = "<".repeat(80_000) + "b>";
+    folder.write("a.tsv", format!("{escaped}\tx\n{opened}\tx\n"));
     stdout(&folder, "clean a.tsv");
 }
 
@@ -135,6 +136,7 @@ fn mistakes_are_explained_and_leave_no_file() {
     );
     folder.fails("clean a.en a.de --output /dev/stdout", 2, &["--output /dev/stdout"]);
     stdout(&folder, "clean a.en a.de --without language --languages is xx");
+    folder.fails("clean a.en a.de --without unreadable", 2, &["nothing is known of a line"]);
     folder.fails("clean a.en a.de --output b.en -", 2, &["--output -"]);
     folder.fails("clean a.en a.de --output b.tsv.gz", 2, &["no .gz file", "compress them afterwards"]);
     folder.fails("clean a.en a.de --output b.en b.de c.de", 2, &["a corpus has one or two files"]);

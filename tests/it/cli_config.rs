@@ -220,7 +220,10 @@ fn a_new_configuration_fits_the_corpus() {
     let trained = folder.run("train small.toml --set train.max_steps=1 --set model.d_model=8 --output m");
     assert_eq!(trained.code, Some(0), "{trained:?}");
     for (arguments, words) in [
-        ("--train small.dat", &["does not tell its format", ".tmx"][..]),
+        ("--train small.tsv --columns 2 2", &["the same column twice"][..]),
+        ("--train small.tsv --languages en de", &["`--languages` is for translation memories"]),
+        ("--train small.txt small.txt --columns 1 2", &["`--columns` is for tables"]),
+        ("--train small.dat", &["does not tell its format", ".tmx"]),
         ("--train memory.tmx", &["`--languages en de`"]),
         ("--train missing.tsv", &["missing.tsv"]),
         ("--train small.tsv --valid missing.tsv", &["missing.tsv"]),

@@ -152,13 +152,12 @@ fn a_learning_rate_that_falls_to_its_end_does_not_rise_again() {
         2,
         &["`train.max_steps`", "falling since update 3"],
     );
-    succeeds(
-        &folder
-            .run(&format!("train c.toml --output s {wsd} --set train.max_steps=4 --set train.save_every=2")),
-    );
-    for step in ["3", "4"] {
-        fs::remove_dir_all(folder.path(format!("s/checkpoints/step-0000000{step}"))).unwrap();
-    }
+    let cooldown = "train r --resume --set train.schedule.cooldown_steps=1";
+    folder.fails(cooldown, 2, &["`train.schedule.cooldown_steps`", "falling since update 3"]);
+    // Before the fall, it may begin later, but not earlier.
+    succeeds(&folder.run(&format!("train c.toml --output s {wsd} --set train.max_steps=6")));
+    fs::remove_dir_all(folder.path("s/checkpoints/step-00000006")).unwrap();
+    folder.fails("train s --resume --set train.max_steps=5", 2, &["begun to fall before update 4"]);
     succeeds(&folder.run("train s --resume --set train.max_steps=8"));
 }
 

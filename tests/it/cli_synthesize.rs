@@ -34,6 +34,13 @@ fn corpus(folder: &Folder, arguments: &str) -> Vec<Vec<String>> {
 const DRAWN: &str = "--sample --temperature 2 --seed 3";
 
 #[test]
+fn the_text_is_never_replaced() {
+    let folder = prepared();
+    folder.fails("synthesize runs/c text --output ./text", 2, &["`./text` is also the input `text`"]);
+    folder.fails("synthesize runs/c text --output -", 2, &["cannot be standard output"]);
+}
+
+#[test]
 fn pairs_are_lines_and_their_translations() {
     let folder = prepared();
     let text = fs::read_to_string(folder.path("text")).unwrap();

@@ -148,6 +148,11 @@ fn deepl_reads_the_key_wherever_it_is() {
         assert_eq!(get(server.address, &format!("{path}?auth_key=wrong")).status, 403, "{path}");
         assert_eq!(get(server.address, &format!("{path}?auth_key=secret")).status, 200, "{path}");
     }
+    // A type says nothing of a body that is not there.
+    let mut connection = Connection::open(server.address);
+    let headers = "Content-Type: text/plain\r\nConnection: close\r\n";
+    connection.ask("DELETE", "/v2/glossaries/x?auth_key=secret", headers, "");
+    assert_eq!(connection.reply().unwrap().status, 404);
     let asked = serde_json::json!({"name": "g", "auth_key": "secret"});
     assert_eq!(crate::support::http::post(server.address, "/v3/glossaries", &asked).status, 201);
 }

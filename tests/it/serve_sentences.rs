@@ -1,11 +1,14 @@
 //! `attentive serve`: texts of several sentences, none of which is lost.
 
+use std::fs;
+
 use attentive::pipeline::Pipeline;
 use attentive::random::Random;
 use attentive::server::ServedModel;
 use serde_json::{Value, json};
 
 use crate::support::http::{Reply, events, post};
+use crate::support::process::with_run;
 use crate::support::serving::{Running, config, fixture};
 
 /// What stands between sentences.
@@ -249,16 +252,30 @@ fn what_the_vocabulary_cannot_spell_is_reported() {
 /// Each API says it in its own way.
 #[test]
 fn what_was_cut_off_is_reported() {
+    // A model whose translations have one token.
+    let folder = with_run("transformer-post");
+    let [config_path, provenance] = ["run/config.toml", "run/provenance.json"].map(|file| folder.path(file));
+    let text = fs::read_to_string(&config_path).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("max_new_"));
+    let text: Vec<&str> = lines.collect();
+    let short = "[decode]\nmax_new_factor = 0.0\nmax_new_extra = 1";
+    fs::write(&config_path, text.join("\n").replace("[decode]", short)).unwrap();
+    let mut origin: Value = serde_json::from_slice(&fs::read(&provenance).unwrap()).unwrap();
+    origin["sha256"] = json!({});
+    fs::write(&provenance, origin.to_string()).unwrap();
     let mut config = config();
-    config.models = vec![ServedModel::new("en-de", fixture("transformer-post"))];
+    config.models = vec![ServedModel::new("en-de", folder.path("run"))];
     let server = Running::start(config);
     let cut_off = "the translation was cut off at the length limit";
-    let asked = json!({"text": "9 8 7 6 5", "max_new_tokens": 1});
+    let asked = json!({"text": "9 8 7 6 5"});
     let found = post(server.address, "/api/translate", &asked).expect(200);
     assert_eq!(found["results"][0]["warnings"], json!([cut_off]), "{found}");
-    let asked = json!({"text": ["9", "8 7 6 5"], "max_new_tokens": 1, "n_best": 2});
-    let found = post(server.address, "/api/translate", &asked).expect(200);
-    assert!(found["results"][1]["warnings"][0].as_str().unwrap().contains("cut off"), "{found}");
+    for (path, asked) in [
+        ("/translate", json!({"q": "9 8 7 6 5", "source": "en", "target": "de"})),
+        ("/v2/translate", json!({"text": ["9 8 7 6 5"], "source_lang": "EN", "target_lang": "DE"})),
+    ] {
+        assert_eq!(post(server.address, path, &asked).header("x-warnings"), Some(cut_off), "{path}");
+    }
 }
 
 #[test]

@@ -48,8 +48,15 @@ pub(super) fn corpus(
         _ if !matches!(format, CorpusFormat::Tsv | CorpusFormat::Csv | CorpusFormat::Jsonl) => {
             return Err(of_table());
         }
-        [src, tgt] if src != tgt => Some([column(src, format)?, column(tgt, format)?]),
-        _ => return Err(Error::usage("`--columns` names no two columns", "name two, as in `--columns 2 3`")),
+        [src, tgt] if column(src, format)? != column(tgt, format)? => {
+            Some([column(src, format)?, column(tgt, format)?])
+        }
+        _ => {
+            return Err(Error::usage(
+                "`--columns` names the same column twice",
+                "name two, as in `--columns 2 3`",
+            ));
+        }
     };
     let languages = match languages {
         _ if format != CorpusFormat::Tmx => None,
@@ -74,16 +81,14 @@ pub(super) fn corpus(
 /// A column by its number, counted from 1, or by its name.
 fn column(text: &str, format: CorpusFormat) -> Result<Column> {
     let numbered = text.parse().map(Column::Number);
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match numbered {
         Ok(number) if format != CorpusFormat::Jsonl => Ok(number),
+        _ if is_number && format == CorpusFormat::Jsonl => {
+            Err(Error::usage(format!("`--columns {text}`: fields have names"), "as in `--columns en de`"))
+        }
         _ if is_number => {
-            let what =
-                if format == CorpusFormat::Jsonl { "fields have names" } else { "columns count from 1" };
-            Err(Error::usage(
-                format!("`--columns {text}`: {what}"),
-                "as in `--columns 2 3` or `--columns en de`",
-            ))
+            Err(Error::usage(format!("`--columns {text}`: columns count from 1"), "as in `--columns 2 3`"))
         }
         _ => Ok(Column::Name(text.to_owned())),
     }

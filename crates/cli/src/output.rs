@@ -79,7 +79,10 @@ impl OutputWriter {
         inputs: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<Option<Self>> {
         let Some(path) = path else { return Ok(None) };
-        if [DASH, "/dev/stdout", "/dev/fd/1"].iter().any(|stdout| path == Path::new(stdout)) {
+        if [DASH, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+            .iter()
+            .any(|stdout| path == Path::new(stdout))
+        {
             return Err(Error::usage(
                 format!("`{option} {}`: other results go to standard output", path.display()),
                 "name a file",

@@ -32,10 +32,9 @@ impl Translation {
         let asked = options.mbr.map_or(options.search.strategy.n_best(), |mbr| mbr.n_best);
         let found = &self.hypotheses;
         let cut_off = Warning::of_cut_off(found);
+        // Nobody expects several translations where there is nothing to translate.
         let is_untranslated = found.iter().all(|one| one.tokens.is_empty());
-        // Nobody expects several translations of a blank line.
-        let is_blank = found.iter().all(|one| one.text.trim().is_empty());
-        let fewer = if is_blank { None } else { Warning::of_fewer(found.len(), asked, is_untranslated) };
+        let fewer = if is_untranslated { None } else { Warning::of_fewer(found.len(), asked) };
         self.warnings.extend(cut_off.into_iter().chain(fewer));
     }
 

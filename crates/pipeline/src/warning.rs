@@ -102,11 +102,10 @@ impl Warning {
         Some(Self::new(problem))
     }
 
-    /// A warning that there are only `found` translations, not as many as were `asked` for; `is_untranslated` if
-    /// there was nothing to translate. `None` if there are enough.
-    pub(super) fn of_fewer(found: usize, asked: usize, is_untranslated: bool) -> Option<Self> {
-        let reason =
-            if is_untranslated { "there is nothing to translate" } else { "the search found no other texts" };
+    /// A warning that there are only `found` translations, not as many as were `asked` for; `None` if there are
+    /// enough.
+    pub(super) fn of_fewer(found: usize, asked: usize) -> Option<Self> {
+        let reason = "the search found no other texts";
         (found < asked).then(|| Self::new(format!("only {found} of {asked} translations: {reason}")))
     }
 

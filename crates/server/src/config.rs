@@ -267,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn a_model_has_two_languages_or_none() {
+        for (keys, words) in [
+            ("source = \"en\"", "`[models.m]` has `source`, but not `target`"),
+            ("target = \"en\"", "`[models.m]` has `target`, but not `source`"),
+            ("source = \"en\"\ntarget = \"en\"", "both languages are `en`"),
+        ] {
+            let error = read(&format!("[models.m]\ndir = \"d\"\n{keys}\n")).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        let renamed = read("[models.en-de]\ndir = \"d\"\ntarget = \"fr\"\n").unwrap();
+        assert_eq!(renamed.models[0].direction.as_ref().unwrap().target.code(), "fr");
+    }
+
+    #[test]
     fn every_key_is_read() {
         let config = read(
             r#"

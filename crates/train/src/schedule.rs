@@ -116,27 +116,35 @@ impl Schedule {
         Self { config: config.clone(), peak, d_model, end }
     }
 
-    /// Refuses to go on after update `step` of a run that began with `stored` if the learning rate has begun
-    /// to fall to zero at another end.
+    /// Refuses to go on after update `step` of a run that began with `stored` if the learning rate would jump:
+    /// `wsd` has begun to fall, or would have with `config`, and the fall is another one.
     ///
     /// # Errors
-    /// [`Error::Config`] that names `train.max_steps`.
+    /// [`Error::Config`] that names `train.max_steps` or `train.schedule.cooldown_steps`.
     pub fn check_resumed(stored: &Config, config: &Config, step: u64) -> Result<()> {
         let [before, now] = [stored, config].map(Self::of);
-        let falls = before.config.kind == ScheduleKind::Wsd && step > before.cooldown();
-        if !falls || before.end == now.end {
+        let [fell, falls] = [&before, &now].map(|schedule| step > schedule.cooldown());
+        let is_same = before.end == now.end && before.cooldown() == now.cooldown();
+        if before.config.kind != ScheduleKind::Wsd || is_same || !(fell || falls) {
             return Ok(());
         }
-        Err(Error::Config {
-            key: "train.max_steps".into(),
-            expected: format!(
-                "{}, at which the learning rate ends that has been falling since update {}",
-                before.end,
-                before.cooldown() + 1
-            ),
-            found: now.end.to_string(),
-            hint: Some("to train further, start a new run with `model.from`".into()),
-        })
+        let (key, [ours, theirs]) = if before.end == now.end {
+            let steps = [&before, &now].map(|schedule| schedule.config.cooldown_steps);
+            ("train.schedule.cooldown_steps", steps)
+        } else {
+            ("train.max_steps", [before.end, now.end])
+        };
+        let (reason, hint) = if fell {
+            let reason =
+                format!("since the learning rate has been falling since update {}", before.cooldown() + 1);
+            (reason, "to train further, start a new run with `model.from`")
+        } else {
+            let reason =
+                format!("since otherwise the learning rate would have begun to fall before update {step}");
+            (reason, "choose a later end, or a shorter fall")
+        };
+        let expected = format!("{ours}, as before, {reason}");
+        Err(Error::Config { key: key.into(), expected, found: theirs.to_string(), hint: Some(hint.into()) })
     }
 
     /// Returns the learning rate of update `step`, counted from 1.

@@ -187,10 +187,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     let scores = scored.map(|scored| scored.finish(args.min_score, &mut sink)).transpose()?;
+    let low = scores.as_ref().map_or(0, |scores: &ScoreReport| scores.dropped as u64);
     let examples = sink.finish()?;
     let mut out = OutputWriter::stdout();
     if args.json {
-        let low = scores.as_ref().map_or(0, |scores| scores.dropped as u64);
         let rules = CleaningReport { kept: cleaner.report().kept - low, ..cleaner.report().clone() };
         out.json(&JsonReport { rules, scores })?;
     } else {
@@ -199,7 +199,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         lines.iter().try_for_each(|line| out.line(line))?;
     }
     let report = cleaner.report();
-    if report.kept == 0 && report.pairs > 0 && args.explain == 0 {
+    if report.kept == low && report.pairs > 0 && args.explain == 0 {
         message::warning("no pair is left; `--explain 3` shows what is dropped");
     }
     out.flush()

@@ -1,9 +1,10 @@
 //! `attentive synthesize`: translates text into a corpus to train on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
+use attentive_data::{Line, Lines, MAX_LINE_BYTES};
 use attentive_distill::{Synthesis, SynthesisChoice, SynthesisCounts, SynthesisFiles, SynthesisOptions};
 use attentive_metrics::Utility;
 use attentive_processes::Processes;
@@ -57,6 +58,15 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
+    if args.output.as_os_str() == DASH {
+        return Err(Error::usage("`--output` cannot be standard output", "name a file"));
+    }
+    let mut read = std::iter::once(&args.text).chain(&args.references);
+    if let Some(input) = read.find(|input| same_output(input, &args.output)) {
+        let problem =
+            format!("the output `{}` is also the input `{}`", args.output.display(), input.display());
+        return Err(Error::usage(problem, "write to another file"));
+    }
     let doing = "the model was loaded";
     let dir = processes.agree(doing, args.model.dir())?;
     let loaded = args.translator.load(&dir, processes).and_then(|pipeline| {
@@ -77,13 +87,6 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     let identity =
         format!("{}{}, {}", models.join("\n"), pipeline.stepper().numbers(), args.translator.identity());
     processes.require_same("the model", &identity)?;
-    let read = std::iter::once(&args.text).chain(&args.references);
-    if args.output.as_os_str() == DASH || read.into_iter().any(|file| same_output(file, &args.output)) {
-        return Err(Error::usage(
-            format!("`--output {}` is no file that can grow in parts beside the text", args.output.display()),
-            "name another file",
-        ));
-    }
     let files = SynthesisFiles {
         text: &args.text,
         references: args.references.as_deref(),
@@ -91,6 +94,9 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         counts: None,
     };
     let synthesis = Synthesis::open(files, options, &identity, processes)?;
+    if processes.is_first() {
+        message::warnings(pipeline.warning_of_languages(&first_lines(&args.text)?)?.as_slice());
+    }
     processes.limit_waits();
     let _working = processes.is_first().then(|| Working::shown(&pipeline, Some(synthesis.n_left(processes))));
     let counts = synthesis.run(&pipeline, processes)?;
@@ -98,6 +104,19 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         message::note(summary(counts, args));
     }
     Ok(())
+}
+
+/// Some lines of a text.
+fn first_lines(text: &Path) -> Result<Vec<String>> {
+    const ENOUGH: usize = 100;
+    let mut lines = Lines::open(text, MAX_LINE_BYTES)?;
+    let mut read = Vec::new();
+    while read.len() < ENOUGH
+        && let Some(line) = lines.next_line()?
+    {
+        read.extend(if let Line::Text(text) = line { Some(text.to_owned()) } else { None });
+    }
+    Ok(read)
 }
 
 fn summary(counts: SynthesisCounts, args: &Args) -> String {

@@ -81,6 +81,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
     let home = Config::home(&dir);
     let pipeline = Pipeline::load(&dir)?;
+    message::warnings(pipeline.warning_of_languages(&src)?.as_slice());
     // Before the work: another process may train there.
     let lock = if args.dry_run { None } else { Some(Lock::acquire(&home)?) };
     let options = TuneOptions {

@@ -119,7 +119,7 @@ fn character(entity: &str) -> Option<String> {
         }
     }
     // Of a name that is none, such as `&notes;`, the beginning would be decoded.
-    let is_whole = !found.ends_with(';') || entity == "&semi;";
+    let is_whole = !found.ends_with(';') || entity.starts_with("&#") || entity == "&semi;";
     (found != entity && !found.is_empty() && is_whole).then_some(found)
 }
 
@@ -163,12 +163,16 @@ const ELEMENTS: [&str; 33] = [
 /// The tags of known elements, each with its place in bytes.
 fn tags(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('<').filter_map(|(start, _)| {
-        let tag = &text[start..];
-        let tag = &tag[..=tag.find('>')?];
-        let is_known = ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name(tag)));
+        let from = &text[start..];
+        let name = name(from);
+        if !ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let tag = &from[..=from.find('>')?];
         // Not `x<i then y>z`.
-        let rest = tag.trim_start_matches(['<', '/'])[name(tag).len()..].trim_end_matches(['>', '/']).trim();
-        (is_known && (rest.is_empty() || rest.contains('='))).then_some((start, tag))
+        let behind_name = tag.split_once(name).map_or("", |(_, rest)| rest);
+        let attributes = behind_name.trim_end_matches(['>', '/']).trim();
+        (attributes.is_empty() || attributes.contains('=')).then_some((start, tag))
     })
 }
 
@@ -179,9 +183,10 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// The name of the element of a tag.
+/// The name of the element of a tag, which `tag` begins with.
 fn name(tag: &str) -> &str {
-    let name = tag.trim_start_matches(['<', '/']);
+    let inner = tag.strip_prefix('<').unwrap_or(tag);
+    let name = inner.strip_prefix('/').unwrap_or(inner);
     &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
 }
 

@@ -87,6 +87,7 @@ fn damage_that_can_be_undone_is_mended() {
         (Mend::Entities, "a &lt; b &unknown; &amp ;", "a < b &unknown; &amp ;"),
         (Mend::Entities, "Fish &amp;amp;amp; chips", "Fish & chips"),
         (Mend::Entities, "a &amp;amp;lt; b &#38;lt; c &semi;", "a < b < c ;"),
+        (Mend::Entities, "The cat &#59; and", "The cat ; and"),
         (Mend::Entities, "&notes; &amp; &region; &copyright;", "&notes; & &region; &copyright;"),
         (Mend::Tags, "one<br>two</p><p>three", "one two three"),
         (Mend::Tags, "<p>A <b class=\"x\">dog</b> runs.</p>", "A dog runs."),

@@ -53,10 +53,8 @@ const ALIGNMENT: &str = "alignment";
 const NO_TAGS: &str = "train.augmentation.inline_tags=0";
 /// The file of word alignments.
 const LINKS: &str = "links";
-/// The files of a model.
-const MODEL: [&str; 4] = ["model/*.safetensors", "model/tokenizer*.json", "model/config.toml", PROVENANCE];
-/// What a model is made from, and when, which does not change what it does.
-const PROVENANCE: &str = "model/provenance.json";
+/// The files of a model that training or quantization decides. Its configuration may be tuned afterwards.
+const MODEL: [&str; 2] = ["model/*.safetensors", "model/tokenizer*.json"];
 /// The description of the whole distillation.
 const DESCRIPTION: &str = "distillation.json";
 
@@ -81,7 +79,9 @@ pub struct Distillation {
     dir: PathBuf,
     /// The file with the configuration of the student, as it was read.
     student_text: String,
-    /// The configuration of the student, with the training data of its file.
+    /// The configuration of the student, with the training data of its file, and without alignments.
+    own: Config,
+    /// The same, with alignments if the plan wants them.
     student: Config,
     /// The settings by which it learns from alignments.
     guidance: Vec<String>,
@@ -94,24 +94,22 @@ impl Distillation {
     ///
     /// # Errors
     /// Those of [`Config::load`] for the student's configuration; [`Error::Usage`] for a student that does
-    /// not translate or that cannot be exported as the plan says, and for a folder that is that of a model; [`Error::Io`] for a file of the plan that
-    /// cannot be read, and [`Error::Unaligned`] for two that do not belong together.
+    /// not translate or that cannot be exported as the plan says, and if `dir` is a model directory;
+    /// [`Error::Io`] for a file of the plan that cannot be read, and [`Error::Unaligned`] for two that do not
+    /// belong together; those of [`describe`] for the models, and of the student's device.
     pub fn new(plan: DistillationPlan, dir: PathBuf) -> Result<Self> {
         let file = &plan.student.config;
         let student_text = regular_file::read_text(file, regular_file::BY_HAND)?;
-        // Tags need the alignments, which come below.
-        let set = [plan.student.set.clone(), vec![NO_TAGS.into()]].concat();
-        let own = Config::parse(&student_text, file, &set)?;
-        let guidance = plan.guidance(&own, &dir)?;
-        let set = [plan.student.set.clone(), guidance.clone()].concat();
-        let student = Config::parse(&student_text, file, &set)?;
-        let task = student.model.family.task();
+        let own = plan.unguided(&student_text)?;
+        let task = own.model.family.task();
         if task != Task::Translate {
             return Err(Error::usage(
                 format!("`{}` is no translator: it {}", plan.student.config.display(), task.verb()),
                 "name the configuration of a translation model",
             ));
         }
+        let guidance = plan.guidance(&own, &dir);
+        let student = plan.guided(&student_text, &guidance)?;
         if dir.join(files::CONFIG).exists() {
             return Err(Error::usage(
                 format!("`{}` is a model, and no folder for the stages of a distillation", dir.display()),
@@ -123,7 +121,7 @@ impl Distillation {
         }
         check_files(&plan)?;
         let distillation =
-            Self { plan, dir, student_text, student, guidance, training_time: OnceCell::new() };
+            Self { plan, dir, student_text, own, student, guidance, training_time: OnceCell::new() };
         distillation.check_student()?;
         Ok(distillation)
     }
@@ -142,7 +140,7 @@ impl Distillation {
         let done = interrupt.during(|| self.run_stages(is_dry, interrupt, observers));
         done.map_err(|error| match error {
             // A stage speaks of its own command.
-            Error::Interrupted { signal, .. } => {
+            Error::Interrupted { signal, .. } if !is_dry => {
                 let saved = format!("what is done is in `{}`", self.dir.display());
                 Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
             }
@@ -202,13 +200,13 @@ impl Distillation {
         let spec = StageSpec::new(
             "int8",
             json!({
-                "student": student.identity(),
+                "student": student.identity()?,
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
             }),
             &MODEL,
         );
-        stages.run(spec, |dir, _| {
+        stages.run(spec.of_model(), |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let options = QuantizeOptions {
                 precision: Precision::Int8,
@@ -233,7 +231,7 @@ impl Distillation {
         let spec = StageSpec::new(
             "firefox",
             json!({
-                "student": student.identity(),
+                "student": student.identity()?,
                 "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::student::path_text;
-use super::{ALIGNMENT, LINKS};
+use super::{ALIGNMENT, LINKS, NO_TAGS};
 
 /// A file of sentences and the file of their translations, line by line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,7 +149,7 @@ pub struct FirefoxPlan {
     pub calibrate: ParallelText,
 }
 
-/// The codes of two languages, which also name files: letters, digits and `_`.
+/// The codes of two different languages, which also name files: letters, digits and `_`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub struct LanguageCodes(pub [String; 2]);
@@ -158,11 +158,10 @@ impl TryFrom<Vec<String>> for LanguageCodes {
     type Error = String;
 
     fn try_from(codes: Vec<String>) -> std::result::Result<Self, String> {
-        let is_code = |code: &String| {
-            !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
-        };
+        let is_code =
+            |code: &String| !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match <[String; 2]>::try_from(codes) {
-            Ok(codes) if codes.iter().all(is_code) => Ok(Self(codes)),
+            Ok(codes) if codes.iter().all(is_code) && codes[0] != codes[1] => Ok(Self(codes)),
             _ => Err("expected the codes of two languages, such as `[\"en\", \"de\"]`".into()),
         }
     }
@@ -190,22 +189,46 @@ impl DistillationPlan {
         Ok(plan)
     }
 
-    /// The settings by which a student with the configuration `own` learns from the alignments of its corpus,
-    /// which are in `dir`.
+    /// The configuration of the student in `text`, without what needs alignments.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a student with alignments of other data.
-    pub(super) fn guidance(&self, own: &Config, dir: &Path) -> Result<Vec<String>> {
-        let (file, strength) = (self.student.config.display(), self.student.guided_alignment);
-        if own.data.alignments.is_some() {
-            let problem = format!("`data.alignments` of `{file}` are those of other training data");
-            return Err(Error::usage(
-                problem,
-                "leave the key out; `student.guided_alignment` makes alignments",
-            ));
-        }
+    /// Those of [`Config::parse`]; [`Error::Usage`] for alignments of other data.
+    pub(super) fn unguided(&self, text: &str) -> Result<Config> {
+        let file = &self.student.config;
+        let none = [NO_TAGS.to_owned(), "train.guided_alignment=0".to_owned()];
+        let set = [&self.student.set[..], &none].concat();
+        Config::parse(text, file, &set).map_err(|error| match error {
+            Error::Config { key, .. } if key == "data.alignments" => Error::usage(
+                format!("`data.alignments` of `{}` are those of other training data", file.display()),
+                "leave the key out; `student.guided_alignment` in the plan makes alignments",
+            ),
+            error => error,
+        })
+    }
+
+    /// The configuration of the student in `text` with `guidance`.
+    ///
+    /// # Errors
+    /// Those of [`Config::parse`].
+    pub(super) fn guided(&self, text: &str, guidance: &[String]) -> Result<Config> {
+        let set = [&self.student.set[..], guidance].concat();
+        Config::parse(text, &self.student.config, &set).map_err(|error| match error {
+            Error::Config { key, expected, found, .. }
+                if ["train.guided_alignment", "train.augmentation.inline_tags"].contains(&&*key) =>
+            {
+                let hint = Some("set `student.guided_alignment` in the plan, which makes alignments".into());
+                Error::Config { key, expected, found, hint }
+            }
+            error => error,
+        })
+    }
+
+    /// The settings by which a student with the configuration `own` learns from the alignments of its corpus,
+    /// which are in `dir`.
+    pub(super) fn guidance(&self, own: &Config, dir: &Path) -> Vec<String> {
+        let strength = self.student.guided_alignment;
         if strength == 0.0 {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let links = path_text(&dir.join(ALIGNMENT).join(LINKS));
         let translator = own.model.family.translator();
@@ -213,7 +236,7 @@ impl DistillationPlan {
         let head = (!has_head).then(|| "model.alignment_head=1".to_owned());
         let settings =
             [format!("train.guided_alignment={strength}"), format!("data.alignments={}", json!(links))];
-        Ok(settings.into_iter().chain(head).collect())
+        settings.into_iter().chain(head).collect()
     }
 
     fn check(&self, path: &Path) -> Result<()> {
@@ -243,6 +266,7 @@ impl DistillationPlan {
             let of_models = [
                 ("choice", teacher.choice != TeacherChoice::Best),
                 ("candidates", teacher.candidates != eight()),
+                ("metric", teacher.metric != chrf()),
                 ("search", teacher.search != SearchChanges::default()),
                 ("sampling", teacher.sampling.is_some()),
             ];
@@ -256,6 +280,13 @@ impl DistillationPlan {
         if let Some((key, _)) = of_rules.into_iter().find(|(_, is_set)| !filter.rules && *is_set) {
             let expected = "nothing, since `filter.rules` is false";
             return refuse(&format!("filter.{key}"), expected, "a value".into());
+        }
+        if filter.without.contains(&CleaningRule::Unreadable) {
+            return refuse("filter.without", "rules about text that can be read", "`unreadable`".into());
+        }
+        if filter.without.contains(&CleaningRule::Language) && filter.languages.is_some() {
+            let expected = "nothing, since `filter.without` has the rule `language`";
+            return refuse("filter.languages", expected, "a value".into());
         }
         let needs_several = teacher.choice != TeacherChoice::Best;
         if !(1..=10_000).contains(&teacher.candidates) || needs_several && teacher.candidates < 2 {

@@ -62,10 +62,10 @@ impl Distillation {
             "report",
             json!({
                 "teacher": self.teacher_models()?,
-                "student": student.hashes,
+                "student": student.identity()?,
                 "configuration": self.student_settings()?,
-                "int8": quantized.hashes,
-                "undistilled": undistilled.map(|one| &one.hashes),
+                "int8": quantized.identity()?,
+                "undistilled": undistilled.map(StageResults::identity).transpose()?,
                 "test": [hash(&test.src)?, hash(&test.tgt)?],
             }),
             &["report.json", "report.md"],

@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::{hexadecimal, regular_file};
-use attentive_checkpoint::{atomic, to_json};
+use attentive_checkpoint::{atomic, describe, to_json};
 use attentive_pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::PROVENANCE;
+/// The configuration of the model of a stage.
+const CONFIG: &str = "model/config.toml";
 
 /// The file in the folder of a stage that says what it is made from.
 const FILE: &str = "stage.json";
@@ -84,15 +85,22 @@ pub(super) struct StageSpec<'a> {
     estimate: Option<&'a dyn Fn() -> Result<f64>>,
     /// Refuses to begin, before anything that was made earlier is removed.
     ready: Option<&'a dyn Fn() -> Result<()>>,
+    /// Whether it makes a model, in the folder `model`.
+    is_model: bool,
 }
 
 impl<'a> StageSpec<'a> {
     pub(super) fn new(name: &'a str, inputs: Value, results: &'a [&'a str]) -> Self {
-        Self { name, inputs, results, goes_on: false, estimate: None, ready: None }
+        Self { name, inputs, results, goes_on: false, estimate: None, ready: None, is_model: false }
+    }
+
+    /// The same, for a stage that makes a model.
+    pub(super) fn of_model(self) -> Self {
+        Self { is_model: true, ..self }
     }
 
     /// The same, for a stage that begins only if `ready` has no error.
-    pub(super) fn once(self, ready: &'a dyn Fn() -> Result<()>) -> Self {
+    pub(super) fn only_if(self, ready: &'a dyn Fn() -> Result<()>) -> Self {
         Self { ready: Some(ready), ..self }
     }
 
@@ -159,6 +167,7 @@ impl<'a> Stages<'a> {
         let same = known.filter(|record| record.inputs == spec.inputs);
         if let Some(Record { results: Some(hashes), seconds, .. }) = &same
             && hash_all(&dir, spec.results)?.as_ref() == Some(hashes)
+            && (!spec.is_model || describe(&dir.join("model")).is_ok())
         {
             self.observer.on(spec.name, StageState::UpToDate(*seconds));
             return Ok(StageResults { dir, hashes: hashes.clone() });
@@ -205,9 +214,17 @@ impl<'a> Stages<'a> {
 }
 
 impl StageResults {
-    /// The SHA-256 of the files that decide what a model does.
-    pub(super) fn identity(&self) -> BTreeMap<&String, &String> {
-        self.hashes.iter().filter(|(name, _)| *name != PROVENANCE).collect()
+    /// The SHA-256 of all files that decide what the model of the stage does, its configuration included.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the configuration cannot be read.
+    pub(super) fn identity(&self) -> Result<BTreeMap<String, String>> {
+        let mut all = self.hashes.clone();
+        let config = self.path(CONFIG);
+        if config.exists() {
+            all.insert(CONFIG.to_owned(), hash(&config)?);
+        }
+        Ok(all)
     }
 
     /// The result called `name`.

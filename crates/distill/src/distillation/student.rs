@@ -34,7 +34,8 @@ impl Distillation {
         let strength = self.plan.student.guided_alignment;
         if strength > 0.0 {
             let aligned = self.align(stages, &data, &path, text)?;
-            data.hashes.push(json!([aligned.hashes, strength]));
+            let tags = self.student.train.augmentation.inline_tags;
+            data.hashes.push(json!([aligned.hashes, strength, tags]));
             data.settings = self.guidance.clone();
         }
         Ok(data)
@@ -113,7 +114,7 @@ impl Distillation {
         );
         let estimate = || self.training_time(interrupt);
         let spec = spec.that_goes_on(&estimate);
-        stages.run(spec, |dir, _| {
+        stages.run(spec.of_model(), |dir, _| {
             let config = self.configuration(data)?;
             let options = RunOptions {
                 out: dir.join("model"),
@@ -127,11 +128,9 @@ impl Distillation {
 
     /// The student's configuration without its training data, and the content of its validation data.
     pub(super) fn student_settings(&self) -> Result<Value> {
-        let student = &self.student;
-        let with_corpus = |train| Config {
-            data: DataConfig { train, alignments: None, ..student.data.clone() },
-            ..student.clone()
-        };
+        let student = &self.own;
+        let with_corpus =
+            |train| Config { data: DataConfig { train, ..student.data.clone() }, ..student.clone() };
         let valid = match student.data.valid.clone() {
             Some(valid) => training_files(&with_corpus(Some(valid)))?,
             None => Vec::new(),

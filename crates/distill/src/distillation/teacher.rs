@@ -47,7 +47,7 @@ impl Distillation {
             let options = self.synthesis(&decode, references.is_some())?;
             let estimate = || translation_time(self.teacher(&loaded)?, src, &options);
             let ready = || self.teacher(&loaded).map(drop);
-            let spec = spec.that_goes_on(&estimate).once(&ready);
+            let spec = spec.that_goes_on(&estimate).only_if(&ready);
             let results = stages.run(spec, |dir, observer| {
                 let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
                 if output.exists() && !Synthesis::parts_of(&output).exists() {
@@ -112,15 +112,15 @@ impl Distillation {
     }
 }
 
-/// The stages that translate `files`, which are called after the files: another one among them changes
-/// nothing for the others. Of equal names, the later ones are numbered.
+/// The stages that translate `files`, which are called after the files, so that another one among them usually
+/// changes nothing for the others. Of equal names, in any case, the later ones are numbered.
 fn stage_names(files: &[PathBuf]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let numbered = (2..).map(|n| format!("translations-{name}-{n}"));
         let mut possible = std::iter::once(format!("translations-{name}")).chain(numbered);
-        names.extend(possible.find(|name| !names.contains(name)));
+        names.extend(possible.find(|name| !names.iter().any(|other| other.eq_ignore_ascii_case(name))));
     }
     names
 }

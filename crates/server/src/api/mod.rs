@@ -194,15 +194,10 @@ pub(super) fn routes() -> OpenApiRouter<SharedApp> {
 pub(super) fn tags() -> Vec<Tag> {
     let known = [
         ("Attentive", "Everything that the models do."),
-        (
-            "LibreTranslate",
-            "For programs that are written for LibreTranslate. The key is in the field `api_key`, if the \
-             server needs one.",
-        ),
+        ("LibreTranslate", "For programs that are written for LibreTranslate."),
         (
             "DeepL",
-            "For programs that are written for DeepL. The key is in the header `Authorization`, after \
-             `DeepL-Auth-Key`, or in the field or parameter `auth_key`, if the server needs one.",
+            "For programs that are written for DeepL. All paths also read the key from the URL, as `auth_key`.",
         ),
         ("OpenAI", "For programs that are written for OpenAI's completions, chat and embeddings."),
         ("Operation", "Probes and metrics."),

@@ -102,10 +102,14 @@ async fn read_fields<T: DeserializeOwned + Send + 'static>(
         return read_multipart(request, app, boundary, rules).await;
     }
     let (head, body) = request.into_parts();
+    let is_form = media_type(&head.headers).as_deref() == Some("application/x-www-form-urlencoded");
+    let has_no_body = [Method::GET, Method::HEAD].contains(&head.method);
+    // DeepL's client for Python sends forms with GET.
+    let bytes =
+        if has_no_body && !is_form { Bytes::new() } else { read(&head, body, &app.config.limits).await? };
     let format = match media_type(&head.headers).as_deref() {
-        // DeepL's client for Python sends forms with GET.
-        Some("application/x-www-form-urlencoded") => BodyFormat::Form,
-        _ if head.method == Method::GET => BodyFormat::Nothing,
+        _ if bytes.is_empty() => BodyFormat::Nothing,
+        _ if is_form => BodyFormat::Form,
         None | Some("application/json") => BodyFormat::Json,
         Some(_) => {
             let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded` or \
@@ -113,19 +117,13 @@ async fn read_fields<T: DeserializeOwned + Send + 'static>(
             return Err(Problem::new(ProblemKind::MediaType, problem));
         }
     };
-    let bytes = match format {
-        BodyFormat::Nothing => Bytes::new(),
-        BodyFormat::Form | BodyFormat::Json => read(&head, body, &app.config.limits).await?,
-    };
     let query = head.uri.query().unwrap_or_default().to_owned();
     let fields = move |bytes: &[u8]| {
         let mut fields = form(&query, rules.lists)?;
         fields.extend(match format {
             BodyFormat::Form => form(text(bytes)?, rules.lists)?,
-            BodyFormat::Json if !bytes.is_empty() => {
-                object(text(bytes)?).map_err(|error| problem(".", error))?
-            }
-            BodyFormat::Json | BodyFormat::Nothing => Map::new(),
+            BodyFormat::Json => object(text(bytes)?).map_err(|error| problem(".", error))?,
+            BodyFormat::Nothing => Map::new(),
         });
         rules.read(fields)
     };
@@ -280,7 +278,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(AsObject(&mut reader)).map_err(|error| {
         let path = error.path().to_string();
         // serde_json says so of a choice that is not a string.
-        if error.inner().is_syntax() && serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        let is_choice = error.inner().to_string().starts_with("expected value at");
+        if is_choice && serde_json::from_str::<IgnoredAny>(text).is_ok() {
             return Problem::field(&path, format!("`{path}`: expected a string"));
         }
         problem(&path, error.into_inner())
@@ -378,6 +377,8 @@ mod tests {
             (br#"{"n": [], "kind": null}"#, ProblemKind::Invalid, "`kind`: expected a string"),
             (br#"{"n": [], "kind": 5}"#, ProblemKind::Invalid, "`kind`: expected a string"),
             (br#"{"n": [], "kind": nul}"#, ProblemKind::Malformed, "not JSON"),
+            (br#"{"n": [1e999]}"#, ProblemKind::Malformed, "out of range"),
+            (br#"{"n": ["\ud800"]}"#, ProblemKind::Malformed, "not JSON"),
         ] {
             let (found, message) = kind(text);
             assert_eq!(found, expected, "{message}");

@@ -43,6 +43,7 @@ pub(crate) async fn upload<T: DeserializeOwned>(
         share.grow(2 * bytes.len())?;
     }
     let form = multipart::read(bytes, boundary, rules.lists).await?;
+    fields.remove("file");
     fields.extend(form.fields);
     let (name, content) = form.file.ok_or_else(|| Problem::field("file", "the form has no field `file`"))?;
     let given = fields.remove("filename").and_then(|name| name.as_str().map(str::to_owned));

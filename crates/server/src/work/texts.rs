@@ -87,7 +87,8 @@ pub(crate) struct Rendered {
     pub(crate) alternatives: Vec<String>,
 }
 
-/// Translated texts, and warnings about input that could not be read or written literally.
+/// Translated texts, and warnings about input that could not be read or written literally, and translations
+/// that were cut off.
 #[derive(Debug, Default)]
 pub(crate) struct TranslatedTexts {
     pub(crate) texts: Vec<Rendered>,

@@ -98,11 +98,18 @@ impl Args {
 
 /// The configuration for the corpora in files, of which that for training is read.
 fn fit(args: &Args) -> Result<String> {
-    let train = corpus("`--train`", &args.train, &args.languages, &args.columns)?;
+    let is_table = |files: &[PathBuf]| files.len() == 1;
+    let of = |files: &[PathBuf]| if is_table(files) { &args.columns[..] } else { &[] };
+    if !args.columns.is_empty() && !is_table(&args.train) && !is_table(&args.valid) {
+        return Err(Error::usage(
+            "`--columns` is for tables",
+            "give it with a file of type tsv, csv or jsonl",
+        ));
+    }
+    let train = corpus("`--train`", &args.train, &args.languages, of(&args.train))?;
     let valid = match &args.valid[..] {
         [] => None,
-        [file] => Some(corpus("`--valid`", std::slice::from_ref(file), &args.languages, &args.columns)?),
-        files => Some(corpus("`--valid`", files, &[], &[])?),
+        files => Some(corpus("`--valid`", files, &args.languages, of(files))?),
     };
     let has_languages =
         |source: &CorpusSource| matches!(source, CorpusSource::File(file) if file.languages.is_some());

@@ -34,7 +34,7 @@ struct Create {
     /// The file.
     #[serde(default)]
     #[expect(dead_code, reason = "for the description: it is read before the other fields")]
-    #[schema(value_type = String, format = Binary)]
+    #[schema(value_type = String, format = Binary, required = true)]
     file: (),
     /// The language of the file.
     source_lang: Option<String>,
@@ -46,6 +46,11 @@ struct Create {
     glossary_id: Option<String>,
     /// The format of the translation, which must be that of the file.
     output_format: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    auth_key: (),
 }
 
 /// Starts the translation of a file.
@@ -131,6 +136,11 @@ fn is_in(app: &App, source: Option<&Language>, target: &Language, format: &TextF
 struct Key {
     /// The `document_key` of the file.
     document_key: String,
+    /// The key, if it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    auth_key: (),
 }
 
 /// Tells how far the translation of a file is.

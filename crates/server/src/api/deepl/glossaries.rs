@@ -45,6 +45,11 @@ struct Create {
     entries: String,
     /// `tsv` for a tab between them, or `csv` for a comma [default: `tsv`].
     entries_format: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    auth_key: (),
 }
 
 /// The languages and entries of a new dictionary.

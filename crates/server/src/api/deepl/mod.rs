@@ -108,6 +108,11 @@ struct Languages {
     /// `source` or `target`.
     #[serde(rename = "type")]
     side: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    auth_key: (),
 }
 
 /// Lists the languages that can be translated from or into.

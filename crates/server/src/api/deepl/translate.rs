@@ -71,6 +71,11 @@ pub(super) struct TranslateRequest {
     show_billed_characters: bool,
     /// The kind of model; there is one for each pair of languages.
     model_type: Option<String>,
+    /// The key, if it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    auth_key: (),
 }
 
 /// Reads `true`, or one of the strings that forms use for it.

@@ -33,10 +33,15 @@ struct TranslateFile {
     source: Option<String>,
     /// The language to translate into.
     target: Option<String>,
+    /// The key, if the server needs one and it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    api_key: (),
     /// The file.
     #[serde(default)]
     #[expect(dead_code, reason = "for the description: it is read before the other fields")]
-    #[schema(value_type = String, format = Binary)]
+    #[schema(value_type = String, format = Binary, required = true)]
     file: (),
 }
 

@@ -53,6 +53,11 @@ struct Translate {
     /// Number of further translations.
     #[serde(default, deserialize_with = "count")]
     alternatives: usize,
+    /// The key, if the server needs one and it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    api_key: (),
 }
 
 /// A text.
@@ -60,6 +65,11 @@ struct Translate {
 struct Detect {
     /// The text.
     q: Option<OneOrMany>,
+    /// The key, if the server needs one and it is not in the header `Authorization`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "for the description: it is read before the other fields")]
+    #[schema(value_type = Option<String>)]
+    api_key: (),
 }
 
 /// A number, or a number in a string, as forms have it.

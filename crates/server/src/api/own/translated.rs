@@ -32,7 +32,8 @@ pub(super) struct TranslationDetails {
     /// tokens are concatenated.
     #[schema(value_type = Vec<CandidateObject>)]
     translations: Vec<CandidateAnswer>,
-    /// Warnings about input that could not be read literally and constraints that could not be met.
+    /// Warnings about input that could not be read literally, constraints that could not be met, and
+    /// translations that were cut off or are missing.
     warnings: Vec<String>,
     /// The sentences of the text. The concatenation of all `before` and `source`, and `after`, is the text;
     /// the concatenation of all `before` and `translation`, and `after`, is its best translation.
