@@ -18,8 +18,8 @@ pub fn ignored_constraints(divided: &DividedText) -> Option<Warning> {
 /// then the second best, and so on. If a sentence has too few translations, its last one is repeated.
 ///
 /// Scores and log-probabilities are sums, and the tokens of all sentences follow each other. The
-/// log-probabilities of tokens include `</s>` only at the end of the last sentence. Equal warnings about several
-/// sentences become one.
+/// log-probabilities of tokens include `</s>` only at the end of the last sentence. Equal warnings about
+/// several sentences become one.
 pub fn join(divided: &DividedText, found: &[Translation]) -> Translation {
     let ranks = found.iter().map(|one| one.hypotheses.len()).max();
     let joined = (0..ranks.unwrap_or(1)).map(|rank| joined(divided, &ranked(found, rank)));

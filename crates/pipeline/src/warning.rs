@@ -102,8 +102,8 @@ impl Warning {
         Some(Self::new(problem))
     }
 
-    /// A warning that there are only `found` translations, not as many as were `asked` for; `None` if there are
-    /// enough.
+    /// A warning that there are only `found` translations, not as many as were `asked` for; `None` if there
+    /// are enough.
     pub(super) fn of_fewer(found: usize, asked: usize) -> Option<Self> {
         let reason = "the search found no other texts";
         (found < asked).then(|| Self::new(format!("only {found} of {asked} translations: {reason}")))

@@ -107,8 +107,8 @@ impl ServeConfig {
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::Data`] if it is too large, [`Error::Toml`] if it is
-    /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, half a pair of languages, and times that are negative or
-    /// too long.
+    /// not TOML, [`Error::Usage`] for unknown keys, values of the wrong type, half a pair of languages, and times
+    /// that are negative or too long.
     pub fn load(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, MAX_CONFIG_BYTES)?;
         toml::from_str::<Table>(&text).map_err(|error| Error::Toml {

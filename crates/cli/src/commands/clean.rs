@@ -167,10 +167,16 @@ pub(super) fn run(args: &Args) -> Result<()> {
         if read.is_empty() {
             break;
         }
-        let pairs = read.iter().map(|(_, pair)| pair.as_ref().ok().cloned()).collect();
+        let (mut places, mut pairs) = (Vec::new(), Vec::new());
+        for (line, pair) in read {
+            let (pair, problem) =
+                pair.map_or_else(|problem| (None, Some(problem)), |pair| (Some(pair), None));
+            places.push((line, problem));
+            pairs.push(pair);
+        }
         let (mut kept, mut kept_lines) = (Vec::new(), Vec::new());
-        for ((line, pair), mut one) in read.into_iter().zip(cleaner.clean(pairs)) {
-            if let Err(problem) = pair {
+        for ((line, problem), mut one) in places.into_iter().zip(cleaner.clean(pairs)) {
+            if let Some(problem) = problem {
                 one.pair.src = problem;
             }
             match one.dropped {
@@ -187,7 +193,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     let scores = scored.map(|scored| scored.finish(args.min_score, &mut sink)).transpose()?;
-    let low = scores.as_ref().map_or(0, |scores: &ScoreReport| scores.dropped as u64);
+    let low = low(scores.as_ref());
     let examples = sink.finish()?;
     let mut out = OutputWriter::stdout();
     if args.json {
@@ -372,6 +378,11 @@ fn check_outputs(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The number of pairs that were dropped for their scores.
+fn low(scores: Option<&ScoreReport>) -> u64 {
+    scores.map_or(0, |scores| scores.dropped as u64)
+}
+
 /// The report as text.
 fn report(
     report: &CleaningReport,
@@ -380,7 +391,7 @@ fn report(
 ) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];
-    let low = scores.map_or(0, |scores| scores.dropped as u64);
+    let low = low(scores);
     let mut rows = vec![row("read", report.pairs), row("kept", report.kept - low)];
     rows.extend(report.dropped.iter().map(|(rule, pairs)| row(&format!("  {}", rule.name()), *pairs)));
     rows.extend(scores.map(|_| row(&format!("  {LOW_SCORE}"), low)));

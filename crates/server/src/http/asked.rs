@@ -2,15 +2,25 @@
 //! named in a warning.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use attentive_base::shown::shown;
 use attentive_pipeline::service::Client;
+use axum::body::Bytes;
+use axum::extract::Request;
+use hyper::Method;
+use hyper::header::HeaderMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::http::body::problem;
+use crate::http::body::{form, media_type, problem, read, read_form, read_in_background, sender, text};
+use crate::http::multipart;
+use crate::http::values::object;
 use crate::http::visit::Visit;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
+use crate::state::app::App;
+use crate::state::shares::ClientShare;
 
 /// What is read from a request.
 pub(crate) struct Asked<T> {
@@ -84,21 +94,122 @@ impl FieldRules {
     }
 }
 
+/// Reads a JSON object, or a form whose fields become strings, by the `rules` of the API. Parameters of the URL
+/// are read as well.
+///
+/// # Errors
+/// The errors of [`json`]; a [`Problem`] for a wrong key.
+pub(crate) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    app: &App,
+    rules: FieldRules,
+) -> Result<Asked<T>, Problem> {
+    let visit = Visit::of(&request)?;
+    let headers = request.headers().clone();
+    let read = read_fields(request, app, rules).await?;
+    known(app, &headers, visit, read)
+}
+
+/// The request with these fields, if the client is known.
+///
+/// # Errors
+/// A [`Problem`] for a wrong key, and else the one with the fields.
+pub(crate) fn known<T>(
+    app: &App,
+    headers: &HeaderMap,
+    visit: Visit,
+    read: ReadFields<T>,
+) -> Result<Asked<T>, Problem> {
+    let ReadFields { key, fields } = read;
+    let client = app.client(headers, key.as_deref(), &visit)?;
+    let (fields, warning) = fields?;
+    Ok(Asked { fields, client, visit, warnings: Vec::from_iter(warning) })
+}
+
+async fn read_fields<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    app: &App,
+    rules: FieldRules,
+) -> Result<ReadFields<T>, Problem> {
+    let client = sender(&request, app)?;
+    // As pages send them.
+    let boundary = multipart::boundary(request.headers()).filter(|_| request.method() != Method::GET);
+    if let Some(boundary) = boundary {
+        return read_multipart(request, app, boundary, rules).await;
+    }
+    let (head, body) = request.into_parts();
+    let is_form = media_type(&head.headers).as_deref() == Some("application/x-www-form-urlencoded");
+    let has_no_body = [Method::GET, Method::HEAD].contains(&head.method);
+    // DeepL's client for Python sends forms with GET.
+    let bytes =
+        if has_no_body && !is_form { Bytes::new() } else { read(&head, body, &app.config.limits).await? };
+    let format = match media_type(&head.headers).as_deref() {
+        _ if bytes.is_empty() => BodyFormat::Nothing,
+        _ if is_form => BodyFormat::Form,
+        None | Some("application/json") => BodyFormat::Json,
+        Some(_) => {
+            let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded` or \
+                           `multipart/form-data`)";
+            return Err(Problem::new(ProblemKind::MediaType, problem));
+        }
+    };
+    let query = head.uri.query().unwrap_or_default().to_owned();
+    let fields = move |bytes: &[u8]| {
+        let mut fields = form(&query, rules.lists)?;
+        fields.extend(match format {
+            BodyFormat::Form => form(text(bytes)?, rules.lists)?,
+            BodyFormat::Json => object(text(bytes)?).map_err(|error| problem(".", error))?,
+            BodyFormat::Nothing => Map::new(),
+        });
+        rules.read(fields)
+    };
+    read_in_background(app, client, bytes, fields).await
+}
+
+/// Reads a form of parts without a file, and the parameters of the URL.
+async fn read_multipart<T: DeserializeOwned>(
+    request: Request,
+    app: &App,
+    boundary: String,
+    rules: FieldRules,
+) -> Result<ReadFields<T>, Problem> {
+    let share: Option<Arc<ClientShare>> = request.extensions().get().cloned();
+    let (bytes, mut fields) = read_form(request, app).await?;
+    if let Some(share) = share {
+        // The form is read from a copy, and the fields are copied from there.
+        share.grow(2 * bytes.len())?;
+    }
+    let form = multipart::read(bytes, boundary, rules.lists).await?;
+    if form.file.is_some() {
+        let problem = "files are not translated here";
+        let hint = "send them to `/translate_file`, `/v2/document` or `/api/translate_file`";
+        return Err(Problem::field("file", problem).hint(hint));
+    }
+    fields.extend(form.fields);
+    rules.read(fields)
+}
+
+/// The format of the body of a request.
+#[derive(Clone, Copy)]
+enum BodyFormat {
+    Nothing,
+    Form,
+    Json,
+}
+
 /// The warning that names the fields that are `ignored`.
 fn warning(mut ignored: Vec<String>) -> Option<String> {
-    /// The maximum number of fields that are named, and of bytes of a name that are shown.
+    /// The maximum number of fields that are named.
     const MAX_NAMES: usize = 8;
-    const MAX_NAME_BYTES: usize = 64;
     ignored.sort_unstable();
-    let shown = ignored.iter().take(MAX_NAMES);
-    let shown: Vec<String> =
-        shown.map(|name| format!("`{}`", &name[..name.floor_char_boundary(MAX_NAME_BYTES)])).collect();
+    let names = ignored.iter().take(MAX_NAMES);
+    let names: Vec<String> = names.map(|name| format!("`{}`", shown(name))).collect();
     let more = match ignored.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let are = if ignored.len() == 1 { "is" } else { "are" };
-    (!ignored.is_empty()).then(|| format!("{}{more} {are} ignored", shown.join(", ")))
+    (!ignored.is_empty()).then(|| format!("{}{more} {are} ignored", names.join(", ")))
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use attentive_pipeline::service::Client;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use http_body_util::BodyExt;
-use hyper::Method;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -16,11 +15,10 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 use utoipa::PartialSchema;
 
-use crate::http::asked::{Asked, FieldRules, ReadFields};
 use crate::http::fields::{named, with_known};
-use crate::http::multipart::{self, insert};
+use crate::http::multipart::insert;
 use crate::http::objects::AsObject;
-use crate::http::values::{MAX_VALUES, object};
+use crate::http::values::MAX_VALUES;
 use crate::http::visit::Visit;
 use crate::limits::Limits;
 use crate::problem::{Problem, ProblemKind};
@@ -58,101 +56,6 @@ pub(crate) async fn json<T: DeserializeOwned + PartialSchema + Send + 'static>(
     read_in_background(app, client, bytes, read).await
 }
 
-/// Reads a JSON object, or a form whose fields become strings, by the `rules` of the API. Parameters of the URL
-/// are read as well.
-///
-/// # Errors
-/// The errors of [`json`]; a [`Problem`] for a wrong key.
-pub(crate) async fn json_or_form<T: DeserializeOwned + Send + 'static>(
-    request: Request,
-    app: &App,
-    rules: FieldRules,
-) -> Result<Asked<T>, Problem> {
-    let visit = Visit::of(&request)?;
-    let headers = request.headers().clone();
-    let read = read_fields(request, app, rules).await?;
-    known(app, &headers, visit, read)
-}
-
-/// The request with these fields, if the client is known.
-///
-/// # Errors
-/// A [`Problem`] for a wrong key, and else the one with the fields.
-pub(crate) fn known<T>(
-    app: &App,
-    headers: &HeaderMap,
-    visit: Visit,
-    read: ReadFields<T>,
-) -> Result<Asked<T>, Problem> {
-    let ReadFields { key, fields } = read;
-    let client = app.client(headers, key.as_deref(), &visit)?;
-    let (fields, warning) = fields?;
-    Ok(Asked { fields, client, visit, warnings: Vec::from_iter(warning) })
-}
-
-async fn read_fields<T: DeserializeOwned + Send + 'static>(
-    request: Request,
-    app: &App,
-    rules: FieldRules,
-) -> Result<ReadFields<T>, Problem> {
-    let client = sender(&request, app)?;
-    // As pages send them.
-    let boundary = multipart::boundary(request.headers()).filter(|_| request.method() != Method::GET);
-    if let Some(boundary) = boundary {
-        return read_multipart(request, app, boundary, rules).await;
-    }
-    let (head, body) = request.into_parts();
-    let is_form = media_type(&head.headers).as_deref() == Some("application/x-www-form-urlencoded");
-    let has_no_body = [Method::GET, Method::HEAD].contains(&head.method);
-    // DeepL's client for Python sends forms with GET.
-    let bytes =
-        if has_no_body && !is_form { Bytes::new() } else { read(&head, body, &app.config.limits).await? };
-    let format = match media_type(&head.headers).as_deref() {
-        _ if bytes.is_empty() => BodyFormat::Nothing,
-        _ if is_form => BodyFormat::Form,
-        None | Some("application/json") => BodyFormat::Json,
-        Some(_) => {
-            let problem = "the body must be JSON or a form (`application/x-www-form-urlencoded` or \
-                           `multipart/form-data`)";
-            return Err(Problem::new(ProblemKind::MediaType, problem));
-        }
-    };
-    let query = head.uri.query().unwrap_or_default().to_owned();
-    let fields = move |bytes: &[u8]| {
-        let mut fields = form(&query, rules.lists)?;
-        fields.extend(match format {
-            BodyFormat::Form => form(text(bytes)?, rules.lists)?,
-            BodyFormat::Json => object(text(bytes)?).map_err(|error| problem(".", error))?,
-            BodyFormat::Nothing => Map::new(),
-        });
-        rules.read(fields)
-    };
-    read_in_background(app, client, bytes, fields).await
-}
-
-/// Reads a form of parts without a file, and the parameters of the URL.
-async fn read_multipart<T: DeserializeOwned>(
-    request: Request,
-    app: &App,
-    boundary: String,
-    rules: FieldRules,
-) -> Result<ReadFields<T>, Problem> {
-    let share: Option<Arc<ClientShare>> = request.extensions().get().cloned();
-    let (bytes, mut fields) = read_form(request, app).await?;
-    if let Some(share) = share {
-        // The form is read from a copy, and the fields are copied from there.
-        share.grow(2 * bytes.len())?;
-    }
-    let form = multipart::read(bytes, boundary, rules.lists).await?;
-    if form.file.is_some() {
-        let problem = "files are not translated here";
-        let hint = "send them to `/translate_file`, `/v2/document` or `/api/translate_file`";
-        return Err(Problem::field("file", problem).hint(hint));
-    }
-    fields.extend(form.fields);
-    rules.read(fields)
-}
-
 /// Reads a body and the parameters of the URL.
 ///
 /// # Errors
@@ -163,15 +66,7 @@ pub(crate) async fn read_form(request: Request, app: &App) -> Result<(Bytes, Map
     Ok((read(&head, body, &app.config.limits).await?, fields))
 }
 
-/// The format of the body of a request.
-#[derive(Clone, Copy)]
-enum BodyFormat {
-    Nothing,
-    Form,
-    Json,
-}
-
-fn media_type(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default();
     Some(essence.trim().to_ascii_lowercase())
@@ -179,7 +74,7 @@ fn media_type(headers: &HeaderMap) -> Option<String> {
 
 /// The sender of a body: the client with the key in the head, or else the address, since a key may also be in
 /// the body.
-fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
+pub(crate) fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
     let visit = Visit::of(request)?;
     let known = app.client(request.headers(), None, &visit);
     Ok(known.unwrap_or(visit.peer))
@@ -187,7 +82,7 @@ fn sender(request: &Request, app: &App) -> Result<Client, Problem> {
 
 /// Calls `read` on `bytes` outside the server's own threads; if there are many bytes, when it is the turn of
 /// `client`.
-async fn read_in_background<T: Send + 'static>(
+pub(crate) async fn read_in_background<T: Send + 'static>(
     app: &App,
     client: Client,
     bytes: Bytes,
@@ -203,7 +98,7 @@ async fn read_in_background<T: Send + 'static>(
 }
 
 /// Reads the whole body. A body whose declared length is too large is refused before any of it is read.
-async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
+pub(crate) async fn read(head: &Parts, mut body: Body, limits: &Limits) -> Result<Bytes, Problem> {
     let encoding = head.headers.get(CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         let problem = "the body is compressed";
@@ -265,7 +160,7 @@ impl Buffer<'_> {
     }
 }
 
-fn text(bytes: &[u8]) -> Result<&str, Problem> {
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Problem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
         Problem::new(ProblemKind::Malformed, format!("the body is not UTF-8 at byte {place}"))
@@ -305,7 +200,7 @@ pub(crate) fn problem(path: &str, error: serde_json::Error) -> Problem {
 
 /// The fields of a form. Fields in `lists` become lists if they are repeated; of other repeated fields, the
 /// last value is used.
-fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
+pub(crate) fn form(text: &str, lists: &[impl AsRef<str>]) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
     // Computed once, since many fields may contain the character.
     let replaces = || text.contains('\u{FFFD}') || text.to_ascii_uppercase().contains("%EF%BF%BD");

@@ -6,8 +6,8 @@ use attentive_document::FileFormat;
 use axum::extract::Request;
 use serde::de::DeserializeOwned;
 
-use crate::http::asked::{Asked, FieldRules};
-use crate::http::body::{known, read_form};
+use crate::http::asked::{Asked, FieldRules, known};
+use crate::http::body::read_form;
 use crate::http::multipart;
 use crate::http::visit::Visit;
 use crate::problem::{Problem, ProblemKind};
@@ -25,7 +25,8 @@ pub(crate) struct Upload {
 /// Reads a form whose field `file` is a file, and its other fields.
 ///
 /// # Errors
-/// A [`Problem`] for a body that is no such form, for a wrong key, and for a file that is not text of a known format.
+/// A [`Problem`] for a body that is no such form, for a wrong key, and for a file that is not text of a known
+/// format.
 pub(crate) async fn upload<T: DeserializeOwned>(
     request: Request,
     app: &App,

@@ -12,8 +12,7 @@ use utoipa_axum::routes;
 
 use super::{RULES, choose, glossaries, language};
 use crate::api::{Id, attached, reply, warned};
-use crate::http::asked::Asked;
-use crate::http::body::json_or_form;
+use crate::http::asked::{Asked, json_or_form};
 use crate::http::upload::{Upload, upload};
 use crate::language::{Language, recognize};
 use crate::problem::{Problem, ProblemKind};

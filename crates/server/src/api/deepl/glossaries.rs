@@ -15,8 +15,7 @@ use utoipa_axum::routes;
 
 use super::{RULES, language};
 use crate::api::{Id, reply, warned, with_status};
-use crate::http::asked::{Asked, NoFields};
-use crate::http::body::json_or_form;
+use crate::http::asked::{Asked, NoFields, json_or_form};
 use crate::language::{Language, TranslationDirection};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::{App, SharedApp};

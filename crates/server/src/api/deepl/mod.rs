@@ -17,9 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{reply, warned};
-use crate::http::asked::{Asked, FieldRules, NoFields};
-use crate::http::body::json_or_form;
-use crate::http::visit::Visit;
+use crate::http::asked::{Asked, FieldRules, NoFields, json_or_form};
 use crate::language::{Language, detect_among};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::SharedApp;
@@ -54,8 +52,7 @@ fn unsupported() -> OpenApiRouter<SharedApp> {
     ];
     paths.into_iter().fold(OpenApiRouter::new(), |router, (path, what)| {
         let refuse = move |State(app): State<SharedApp>, request: Request| async move {
-            let visit = Visit::of(&request)?;
-            app.client(request.headers(), None, &visit)?;
+            let _: Asked<NoFields> = json_or_form(request, &app, RULES).await?;
             let problem = format!("This server has no {what}: its models only translate.");
             Err::<Response, Problem>(Problem::new(ProblemKind::Invalid, problem))
         };

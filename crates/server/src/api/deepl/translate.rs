@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use super::{check_formality, choose, glossaries, language};
 use crate::api::{OneOrMany, reply, warned};
-use crate::http::asked::{Asked, FieldRules};
-use crate::http::body::json_or_form;
+use crate::http::asked::{Asked, FieldRules, json_or_form};
 use crate::http::visit::Visit;
 use crate::language::Language;
 use crate::problem::Problem;

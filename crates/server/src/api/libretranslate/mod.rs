@@ -14,8 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{OneOrMany, reply, warned};
-use crate::http::asked::{Asked, FieldRules};
-use crate::http::body::json_or_form;
+use crate::http::asked::{Asked, FieldRules, json_or_form};
 use crate::language::{Detected, Language, detect_among};
 use crate::problem::{Problem, ProblemKind};
 use crate::state::app::SharedApp;
@@ -86,7 +85,7 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
 }
 
 /// Translates a text, or each text of a list.
-#[utoipa::path(post, path = "/translate", tag = "LibreTranslate", 
+#[utoipa::path(post, path = "/translate", tag = "LibreTranslate",
     request_body(content((Translate = "application/json"), (Translate = "application/x-www-form-urlencoded"))),
     responses((status = 200, description = "`translatedText`, and `detectedLanguage` and `alternatives` if \
                                             asked for")))]
@@ -181,7 +180,7 @@ fn found(detected: &Detected) -> Value {
 }
 
 /// Detects the language of a text, among those that the server translates.
-#[utoipa::path(post, path = "/detect", tag = "LibreTranslate", 
+#[utoipa::path(post, path = "/detect", tag = "LibreTranslate",
     request_body(content((Detect = "application/json"), (Detect = "application/x-www-form-urlencoded"))),
     responses((status = 200, description = "A list of guesses: `confidence` from 0 to 100 and `language`")))]
 async fn post_detect(State(app): State<SharedApp>, request: Request) -> Result<Response, Problem> {
