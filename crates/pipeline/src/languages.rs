@@ -11,7 +11,7 @@ impl Pipeline {
     /// [`Languages::matching`].
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language that the model does not have.
+    /// [`Error::Usage`](attentive_base::Error::Usage) for a language that the model does not have.
     pub fn languages_between(&self, pair: [&str; 2]) -> Result<Languages> {
         Languages::matching(pair, &self.tokenizers, &self.config.model.family)
     }
@@ -26,7 +26,7 @@ impl Pipeline {
     /// is that of the model's files.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language that the model does not have.
+    /// [`Error::Usage`](attentive_base::Error::Usage) for a language that the model does not have.
     pub fn in_languages(&self, languages: &Languages) -> Result<Self> {
         let partners = self.partners.iter().map(|partner| partner.in_languages(languages));
         let (mut config, tokenizers) = (self.config.clone(), self.tokenizers.clone());
@@ -74,7 +74,7 @@ impl Pipeline {
     /// Replaces the configured source and target languages.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language that the model does not have.
+    /// [`Error::Usage`](attentive_base::Error::Usage) for a language that the model does not have.
     pub fn with_languages(mut self, languages: &Languages) -> Result<Self> {
         languages.apply(&self.tokenizers, &mut self.config.model.family)?;
         self.tokenizers = self.tokenizers.for_model(&self.config.model)?;
