@@ -4,9 +4,9 @@ use attentive_base::random::Random;
 
 use super::*;
 
-/// Pairs in which each word has a translation, adjectives follow their nouns, and each sentence begins with a
-/// word without a source; and their links.
-fn invented(count: usize) -> (Vec<String>, Vec<String>, Vec<GoldLinks>) {
+/// Pairs in which each word has a translation, in one of several forms, adjectives follow their nouns, and each
+/// sentence begins with a word without a source; and their links.
+fn invented(count: usize, forms: u64) -> (Vec<String>, Vec<String>, Vec<GoldLinks>) {
     let mut random = Random::new(3, 0);
     let mut below = |n: u64| random.next_u64() % n;
     let (mut src, mut tgt, mut links) = (Vec::new(), Vec::new(), Vec::new());
@@ -14,10 +14,13 @@ fn invented(count: usize) -> (Vec<String>, Vec<String>, Vec<GoldLinks>) {
         let (mut a, mut b, mut gold) = (Vec::new(), vec!["oh".to_owned()], GoldLinks::default());
         for _ in 0..1 + below(4) {
             let (noun, adjective, verb) = (below(30), below(20), below(10));
+            let mut formed = |word: String| word + &below(forms).to_string();
             let at = a.len();
-            a.extend([format!("adj{adjective}"), format!("Noun{noun}"), format!("verb{verb}")]);
+            a.extend(
+                [format!("{adjective}adj"), format!("{noun}Noun"), format!("{verb}verb")].map(&mut formed),
+            );
             let to = b.len();
-            b.extend([format!("n{noun}"), format!("a{adjective}"), format!("v{verb}")]);
+            b.extend([format!("{noun}n."), format!("{adjective}a."), format!("{verb}v.")].map(&mut formed));
             gold.sure.0.extend([(at, to + 1), (at + 1, to), (at + 2, to + 2)]);
         }
         gold.possible = gold.sure.clone();
@@ -36,7 +39,7 @@ fn score(found: &[WordLinks], gold: &[GoldLinks]) -> AlignmentScore {
 
 #[test]
 fn the_alignments_of_an_invented_language_are_found() {
-    let (src, tgt, gold) = invented(1000);
+    let (src, tgt, gold) = invented(1000, 1);
     for symmetrization in [
         Symmetrization::GrowDiagFinalAnd,
         Symmetrization::Intersection,
@@ -49,9 +52,17 @@ fn the_alignments_of_an_invented_language_are_found() {
     }
 }
 
+/// Most forms occur once or twice.
+#[test]
+fn rare_forms_of_a_word_are_aligned_like_the_others() {
+    let (src, tgt, gold) = invented(1000, 1000);
+    let score = score(&align_words(&src, &tgt, Symmetrization::GrowDiagFinalAnd).unwrap(), &gold);
+    assert!(score.error_rate() < 0.05, "{score:?}");
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let (src, tgt, _) = invented(200);
+    let (src, tgt, _) = invented(200, 1);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| align_words(&src, &tgt, Symmetrization::Union).unwrap())

@@ -6,7 +6,7 @@ use super::vocabulary::IndexedText;
 const SMALLEST: f32 = 1e-9;
 
 /// The concentration of the prior of the probabilities.
-const PRIOR: f64 = 0.01;
+const PRIOR: f64 = 0.2;
 
 /// The derivative of the logarithm of the gamma function, for positive numbers: by its recurrence up to 6,
 /// and by its asymptotic series from there.

@@ -2,20 +2,35 @@
 
 use std::collections::HashMap;
 
+/// Words that occur less often are told apart by their beginnings alone, so that forms of a word share what
+/// is learned of them.
+const RARE: usize = 30;
+/// The number of characters of such a beginning.
+const BEGINNING: usize = 4;
+
 /// Sentences whose words are numbers.
 #[derive(Debug)]
 pub(super) struct IndexedText {
     pub(super) sentences: Vec<Vec<u32>>,
-    /// The number of different words.
+    /// The number of words that are told apart.
     pub(super) n_words: usize,
 }
 
 impl IndexedText {
     pub(super) fn new(lines: &[String]) -> Self {
-        let mut numbers: HashMap<String, u32> = HashMap::new();
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for word in lines.iter().flat_map(|line| line.split_whitespace()) {
+            *counts.entry(word.to_lowercase()).or_default() += 1;
+        }
+        let mut numbers: HashMap<(bool, String), u32> = HashMap::new();
         let mut number = |word: &str| {
             let next = numbers.len() as u32;
-            *numbers.entry(word.to_lowercase()).or_insert(next)
+            let word = word.to_lowercase();
+            let key = match counts[&word] < RARE {
+                true => (true, word.chars().take(BEGINNING).collect()),
+                false => (false, word),
+            };
+            *numbers.entry(key).or_insert(next)
         };
         let sentences = lines.iter().map(|line| line.split_whitespace().map(&mut number).collect()).collect();
         Self { sentences, n_words: numbers.len() }
