@@ -23,7 +23,7 @@ fn each_rule_drops_what_it_should() {
     use CleaningRule::*;
     let long = "word ".repeat(151);
     let long_word = format!("A {} here.", "x".repeat(101));
-    let cases: [(CleaningRule, &str, &str); 22] = [
+    let cases: [(CleaningRule, &str, &str); 23] = [
         (Empty, "", "Ein Hund läuft."),
         (Empty, "A dog runs.", " \t "),
         (Undecodable, "A dog runs through the snow.", "Ein Hund l\u{FFFD}uft durch den Schnee."),
@@ -48,6 +48,11 @@ fn each_rule_drops_what_it_should() {
             Language,
             "Hello everybody, this is a sentence in English.",
             "Bonjour tout le monde, ceci est une phrase en français.",
+        ),
+        (
+            Language,
+            "A woman in a red coat waits for the bus.",
+            "Una mujer con un abrigo rojo espera el autobús delante de la estación.",
         ),
         (Language, "A dog runs through the snow.", "Собака бежит по глубокому снегу."),
     ];

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Damages text, and says which damage was found. docs/cleaning.md and docs/training.md have what came out.
+
+    noise.py corpus SRC TGT OUT [--share 0.3] [--seed 1]    OUT/src, OUT/tgt, and OUT/kinds: what each line got
+    noise.py judge OUT DROPPED                              what `attentive clean --dropped DROPPED` found of it
+    noise.py inputs SRC REF OUT [--seed 1]                  OUT/KIND and OUT/KIND.ref: a test set as tired users type it
+
+Standard library only."""
+
+import argparse
+import html
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+
+# Sentences in languages that are neither English nor German.
+FOREIGN = [
+    "Una mujer con un abrigo rojo espera el autobús delante de la estación.",
+    "Il bambino gioca con una palla gialla nel parco vicino al fiume.",
+    "Deux hommes réparent le toit d'une vieille maison au bord de la mer.",
+    "Mężczyzna w kapeluszu czyta gazetę na ławce.",
+    "Kvinnan cyklar längs en smal väg genom skogen.",
+    "Nous partons demain.",
+]
+
+
+def damages(sources, targets, place):
+    """Eleven ways in which a pair can be wrong."""
+    src, tgt = sources[place], targets[place]
+    words = tgt.split()
+
+    def nonsense(lines):
+        return " ".join(random.choice(random.choice(lines).split() or ["a"]) for _ in range(400))
+
+    def entities(text):
+        return "".join(html.escape(c) if ord(c) < 128 else f"&#{ord(c)};" for c in text)
+
+    return {
+        "no source": lambda: ("", tgt),
+        "no target": lambda: (src, " "),
+        "copied": lambda: (src, src),
+        "exchanged": lambda: (tgt, src),
+        "other language": lambda: (src, random.choice(FOREIGN)),
+        "markup": lambda: (f"<p>{entities(src)}</p>", entities(tgt)),
+        "mojibake": lambda: (src, tgt.encode().decode("latin-1")),
+        "nonsense": lambda: (nonsense(sources), nonsense(targets)),
+        "truncated": lambda: (src, " ".join(words[: max(1, len(words) // 3)])),
+        "repeated": lambda: (src, " ".join(words[:2] * 12)),
+        "shifted": lambda: (src, targets[(place + 5) % len(targets)]),
+    }
+
+
+def corpus(options):
+    random.seed(options.seed)
+    sources, targets = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (options.src, options.tgt))
+    pairs, kinds = list(zip(sources, targets)), [""] * len(sources)
+    for place in random.sample(range(len(pairs)), round(len(pairs) * options.share)):
+        ways = damages(sources, targets, place)
+        kinds[place] = random.choice(list(ways))
+        pairs[place] = ways[kinds[place]]()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, lines in (("src", (src for src, _ in pairs)), ("tgt", (tgt for _, tgt in pairs)), ("kinds", kinds)):
+        (options.out / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(Counter(kinds))
+
+
+def judge(options):
+    """Damage that `clean` mends is damage, too: only what stays in the corpus as it was counts as missed."""
+    kinds = (options.out / "kinds").read_text(encoding="utf-8").split("\n")[:-1]
+    found = defaultdict(Counter)
+    for line in options.dropped.read_text(encoding="utf-8").split("\n")[:-1]:
+        number, rule = line.split("\t")[:2]
+        found[rule][kinds[int(number) - 1]] += 1
+    total, dropped = Counter(kinds), sum(found.values(), Counter())
+    print("rule\tdropped\tdamaged\tprecision\tmost of them")
+    for rule, of in sorted(found.items(), key=lambda item: -item[1].total()):
+        damaged = of.total() - of[""]
+        most = ", ".join(f"{kind or 'not damaged'} {n}" for kind, n in of.most_common(4))
+        print(f"{rule}\t{of.total()}\t{damaged}\t{damaged / of.total():.1%}\t{most}")
+    print("\nkind\tpairs\tdropped\trecall")
+    for kind, n in sorted(total.items()):
+        print(f"{kind or 'not damaged'}\t{n}\t{dropped[kind]}\t{dropped[kind] / n:.1%}")
+
+
+def typo(word):
+    """A word with two letters exchanged."""
+    at = random.randrange(len(word) - 1)
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def inputs(options):
+    random.seed(options.seed)
+    sources, references = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (options.src, options.ref))
+
+    def misspelt(line):
+        words = line.split()
+        long = [at for at, word in enumerate(words) if len(word) > 3]
+        for at in random.sample(long, min(len(long), max(1, len(words) // 6))):
+            words[at] = typo(words[at])
+        return " ".join(words)
+
+    kinds = {
+        "as-is": (lambda line: line, lambda line: line),
+        "upper-case": (str.upper, str.upper),
+        "lower-case": (str.lower, lambda line: line),
+        "unpunctuated": (lambda line: line.rstrip(".!? "), lambda line: line.rstrip(".!? ")),
+        "misspelt": (misspelt, lambda line: line),
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, (of_source, of_reference) in kinds.items():
+        for path, change, lines in ((name, of_source, sources), (f"{name}.ref", of_reference, references)):
+            (options.out / path).write_text("".join(f"{change(line)}\n" for line in lines), encoding="utf-8")
+    words = Counter(word.strip(".,!?\"'()").lower() for line in sources for word in line.split())
+    one_word = [word for word, _ in words.most_common(200) if word]
+    (options.out / "one-word").write_text("".join(f"{word}\n" for word in one_word), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for run, names in ((corpus, "src tgt out"), (judge, "out dropped"), (inputs, "src ref out")):
+        command = commands.add_parser(run.__name__)
+        command.set_defaults(run=run)
+        for name in names.split():
+            command.add_argument(name, type=Path)
+        if run is not judge:
+            command.add_argument("--seed", type=int, default=1)
+        if run is corpus:
+            command.add_argument("--share", type=float, default=0.3)
+    options = parser.parse_args()
+    options.run(options)
+
+
+main()
