@@ -3,6 +3,7 @@
 //! [`train`] prepares the run (it reads corpora, and learns tokenizers or loads those of a stored run), then
 //! runs updates, validates, saves checkpoints and reports to an [`Observer`].
 
+mod agreement;
 mod best;
 mod corpora;
 pub mod device;
@@ -19,6 +20,7 @@ mod material;
 mod memory;
 mod metrics_log;
 mod objective;
+mod opened_run;
 mod optimizer;
 mod partial_sums;
 mod prepare;
