@@ -70,7 +70,7 @@ fn near_line(address: *const f32) {
 
 /// Asks for a line in the L2 cache, which has more requests to RAM under way than the L1 cache.
 #[inline(always)]
-fn far_line(address: *const u8) {
+pub(crate) fn far_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};

@@ -80,6 +80,16 @@ pub struct Queries<'a> {
     pub seen: VisibleKeys,
 }
 
+/// The blocks of a sequence in one layer.
+#[derive(Clone, Copy, Debug)]
+pub struct SequenceBlocks<'a> {
+    /// Its keys and values.
+    pub own: &'a [&'a [f32]],
+    /// The blocks of the sequence that is read next, if it is known. They are prefetched, since caches of
+    /// many sequences are larger than the processor's.
+    pub next: &'a [&'a [f32]],
+}
+
 /// The keys that a query sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VisibleKeys {
@@ -172,11 +182,11 @@ impl CacheLayout {
     /// query, averaged over the heads: `[queries, keys]`, where keys is the largest number that a query sees.
     ///
     /// # Panics
-    /// If a slice does not fit, or `blocks` has fewer positions than a query sees.
+    /// If a slice does not fit, or there are fewer positions than a query sees.
     pub fn attend(
         &self,
         queries: Queries<'_>,
-        blocks: &[&[f32]],
+        blocks: SequenceBlocks<'_>,
         bias: Option<&DistanceBiasValues>,
         accumulation: Accumulation,
         out: &mut [f32],
@@ -191,12 +201,12 @@ impl CacheLayout {
         assert!(queries.rows.len() >= (n - 1) * queries.stride + width, "{n} queries");
         let keys = queries.visible(n - 1);
         let n_blocks = keys.div_ceil(BLOCK);
-        assert!(n_blocks <= blocks.len(), "{keys} keys");
-        for block in &blocks[..n_blocks] {
+        assert!(n_blocks <= blocks.own.len(), "{keys} keys");
+        let blocks = SequenceBlocks { own: &blocks.own[..n_blocks], ..blocks };
+        for block in blocks.own {
             assert_eq!(block.len(), self.block_len(), "a block of {self:?}");
         }
-        let mut call =
-            AttendCall { heads: self.heads, queries, blocks: &blocks[..n_blocks], bias, attention, keys };
+        let mut call = AttendCall { heads: self.heads, queries, blocks, bias, attention, keys };
         match self.precision {
             Float::F32 => call.attend::<f32>(accumulation, n, out),
             Float::Bf16 => call.attend::<u16>(accumulation, n, out),
@@ -220,7 +230,7 @@ impl Heads {
 struct AttendCall<'a> {
     heads: Heads,
     queries: Queries<'a>,
-    blocks: &'a [&'a [f32]],
+    blocks: SequenceBlocks<'a>,
     bias: Option<&'a DistanceBiasValues>,
     attention: Option<&'a mut [f32]>,
     /// Keys that the last query sees.
@@ -233,7 +243,7 @@ impl<'a> AttendCall<'a> {
             attention.fill(0.0);
         }
         let (n_heads, width) = (self.heads.n_heads, self.heads.query_width());
-        let stride = (self.blocks.len() * BLOCK).max(BLOCK);
+        let stride = (self.blocks.own.len() * BLOCK).max(BLOCK);
         with_scratch(QUERIES.max(n_heads) * stride, |weights| {
             for first in (0..n).step_by(QUERIES) {
                 let rows = QUERIES.min(n - first);

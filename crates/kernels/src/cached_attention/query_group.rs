@@ -1,9 +1,10 @@
 //! The products of attention for a few queries.
 
+use std::array::from_fn;
 use std::marker::PhantomData;
 
 use super::cache_element::{self, CacheElement};
-use super::{Accumulation, BLOCK, Heads};
+use super::{Accumulation, BLOCK, Heads, SequenceBlocks};
 use crate::lanes::Lanes;
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::NeonLanes;
@@ -13,6 +14,7 @@ use crate::lanes::PortableLanes;
 use crate::lanes::Simd128Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
+use crate::prefetch::far_line;
 #[cfg(not(target_feature = "simd128"))]
 use crate::simd::BASELINE_IS_FUSED;
 #[cfg(target_arch = "aarch64")]
@@ -37,7 +39,7 @@ pub(super) struct QueryGroup<'a, T> {
     /// The head of several queries; not used for a single one.
     pub(super) head: usize,
     /// The blocks of keys and values.
-    pub(super) blocks: &'a [&'a [f32]],
+    pub(super) blocks: SequenceBlocks<'a>,
     /// The keys for which there are weights; those that a query does not see have weight 0.
     pub(super) keys: usize,
     /// The number type of the blocks.
@@ -158,6 +160,16 @@ impl<T: CacheElement> QueryGroup<'_, T> {
         }
     }
 
+    /// The distance in bytes from `block` to that of the same number that is read next; 0 if there is none.
+    #[inline(always)]
+    fn distance_to_next(&self, block: usize) -> isize {
+        let address = |block: &[f32]| block.as_ptr().addr() as isize;
+        match self.blocks.next.get(block) {
+            Some(next) => address(next).wrapping_sub(address(self.blocks.own[block])),
+            None => 0,
+        }
+    }
+
     /// Rows of weights.
     #[inline(always)]
     fn n_rows(&self) -> usize {
@@ -178,7 +190,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
     #[inline(always)]
     fn keys(&self, block: usize, row: usize) -> &[[T; BLOCK]] {
         let d = self.heads.d_head;
-        let (keys, _) = cache_element::of_words::<T>(self.blocks[block]).as_chunks::<BLOCK>();
+        let (keys, _) = cache_element::of_words::<T>(self.blocks.own[block]).as_chunks::<BLOCK>();
         &keys[self.kv_head(row) * d..][..d]
     }
 
@@ -193,7 +205,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
     /// All scores. If `SAME`, all rows have the same keys.
     #[inline(always)]
     fn scores_of<L: Lanes, const SAME: bool>(&self, weights: &mut [f32], stride: usize) {
-        let n_blocks = self.blocks.len();
+        let n_blocks = self.blocks.own.len();
         let mut block = 0;
         while self.fits_twice::<L>() && block + 2 <= n_blocks {
             self.scores_of_blocks::<L, SAME, 2>(block, weights, stride);
@@ -240,6 +252,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
                 *keys = self.keys(block + b, first + row).as_ptr().cast();
             }
         }
+        let distances: [isize; B] = from_fn(|b| self.distance_to_next(block + b));
         assert!(weights.len() >= (first + R - 1) * stride + (block + B) * BLOCK);
         // SAFETY: the CPU supports `L`; a query has `d_head` elements and its keys `d_head` times `BLOCK`;
         // the last row of weights has room for the last block.
@@ -253,7 +266,9 @@ impl<T: CacheElement> QueryGroup<'_, T> {
                         let query = L::splat(*queries[row].add(d));
                         for b in 0..B {
                             if !SAME || row == 0 {
-                                loaded[b] = T::load(keys[row][b].add(d * BLOCK));
+                                let line = keys[row][b].add(d * BLOCK);
+                                loaded[b] = T::load(line);
+                                far_line(line.cast::<u8>().wrapping_offset(distances[b]));
                             }
                             sums[row][b] = sums[row][b].add_product(query, loaded[b]);
                         }
@@ -319,7 +334,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
     #[inline(always)]
     fn values(&self, key: usize) -> &[T] {
         let width = self.heads.kv_width();
-        let block = cache_element::of_words::<T>(self.blocks[key / BLOCK]);
+        let block = cache_element::of_words::<T>(self.blocks.own[key / BLOCK]);
         &block[(BLOCK + key % BLOCK) * width..][..width]
     }
 
@@ -358,11 +373,14 @@ impl<T: CacheElement> QueryGroup<'_, T> {
                 let mut sums = [[L::splat(0.0); V]; R];
                 for key in start..self.keys.min(start + TERMS) {
                     let values = self.values(key).as_ptr();
+                    let distance = self.distance_to_next(key / BLOCK);
                     for row in 0..R {
                         let weight = L::splat(*weights.as_ptr().add((first + row) * stride + key));
                         for v in 0..V {
                             if !SAME || row == 0 {
-                                loaded[v] = T::load(values.add(offsets[row] + v * BLOCK));
+                                let line = values.add(offsets[row] + v * BLOCK);
+                                loaded[v] = T::load(line);
+                                far_line(line.cast::<u8>().wrapping_offset(distance));
                             }
                             sums[row][v] = sums[row][v].add_product(weight, loaded[v]);
                         }

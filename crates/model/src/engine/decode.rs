@@ -1,6 +1,8 @@
 //! Decoding: each new position of a row sees the earlier positions of its row, and its source.
 
-use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, VisibleKeys};
+use std::ops::Range;
+
+use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, SequenceBlocks, VisibleKeys};
 use attentive_kernels::gemm::Float;
 
 use super::buffers::ScratchBuffer;
@@ -44,7 +46,7 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
         let (products, bias) = (self.products(), relative.bias.as_deref());
         let RamState { rows, store: Ram { cache, .. }, .. } = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
-        for (span, row) in self.spans.iter().zip(rows) {
+        for (number, (span, row)) in self.spans.iter().zip(&*rows).enumerate() {
             if let Some(copied) = row.copied {
                 let (from, to) = cache.copied(copied);
                 layout.copy(&from[range.clone()], &mut to[range.clone()], span.first % BLOCK);
@@ -55,12 +57,14 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
                 let (keys, values) = new[d..].split_at(heads.kv_width());
                 layout.store(block, position % BLOCK, keys, values);
             }
-            let blocks = cache.blocks(&row.table).map(|block| &block[range.clone()]);
-            let blocks: Vec<&[f32]> = blocks.collect();
+            let blocks_of = |row| cache.blocks(row).map(|block| &block[range.clone()]);
+            let own: Vec<&[f32]> = blocks_of(&row.table).collect();
+            let next: Vec<&[f32]> =
+                rows.get(number + 1).into_iter().flat_map(|next| blocks_of(&next.table)).collect();
             let queries =
                 Queries { rows: joined, stride: width, first: span.first, seen: VisibleKeys::Earlier };
             let out = &mut contexts[span.rows.start * d..span.rows.end * d];
-            layout.attend(queries, &blocks, bias, products, out, None);
+            layout.attend(queries, SequenceBlocks { own: &own, next: &next }, bias, products, out, None);
         }
         contexts
     }
@@ -77,12 +81,14 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
         let state = &mut *self.across.state;
         let mut contexts = self.buffers.take(self.positions.len() * d);
         let is_watched = state.attention.is_some() && layer + 1 == state.widths.memory.len();
-        let mut blocks: Vec<&[f32]> = Vec::new();
         let mut weights = Vec::new();
-        for group in state.groups() {
+        let groups = state.groups();
+        let blocks_of_group = |group: &Range<usize>| blocks_of(state, group.start).layer(layer);
+        let mut next: Vec<&[f32]> = groups.first().into_iter().flat_map(blocks_of_group).collect();
+        for (number, group) in groups.iter().enumerate() {
             let source = blocks_of(state, group.start);
-            blocks.clear();
-            blocks.extend(source.layer(layer));
+            let own = std::mem::take(&mut next);
+            next.extend(groups.get(number + 1).into_iter().flat_map(blocks_of_group));
             let rows = self.spans[group.start].rows.start..self.spans[group.end - 1].rows.end;
             let queries = Queries {
                 rows: &queries[rows.start * d..],
@@ -92,7 +98,8 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_watched.then(|| vec![0.0; rows.len() * source.len()]);
-            source.layout(layer).attend(queries, &blocks, None, products, out, of_group.as_deref_mut());
+            let blocks = SequenceBlocks { own: &own, next: &next };
+            source.layout(layer).attend(queries, blocks, None, products, out, of_group.as_deref_mut());
             if let Some(of_group) = of_group {
                 let len = source.len();
                 weights.extend((0..rows.len()).map(|row| of_group[row * len..][..len].to_vec()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attentive_base::batch::{Padded, TokenId};
-use attentive_kernels::cached_attention::{BLOCK, CacheLayout, Queries, VisibleKeys};
+use attentive_kernels::cached_attention::{BLOCK, CacheLayout, Queries, SequenceBlocks, VisibleKeys};
 use attentive_kernels::gemm::Float;
 
 use super::buffers::{ScratchBuffer, ScratchPool};
@@ -42,7 +42,8 @@ impl<'a> Encode for Rows<'a, WholeSequences> {
                 Queries { rows: joined, stride: width, first: *first, seen: VisibleKeys::All(rows.len()) };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let bias = relative.bias.as_deref();
-            layout.attend(queries, &blocks, bias, self.products(), out, None);
+            let blocks = SequenceBlocks { own: &blocks, next: &[] };
+            layout.attend(queries, blocks, bias, self.products(), out, None);
         }
         contexts
     }
