@@ -9,7 +9,7 @@ use crate::simd::LANES;
 pub(crate) fn prefetch(start: *const f32, row_stride: usize, [rows, cols]: [usize; 2]) {
     for row in 0..rows {
         for col in (0..cols).step_by(LANES) {
-            near_line(start.wrapping_add(row * row_stride + col));
+            prefetch_line(start.wrapping_add(row * row_stride + col).cast());
         }
     }
 }
@@ -34,7 +34,7 @@ impl<const N: usize> Prefetcher<N> {
     #[inline(always)]
     pub(crate) fn prefetch(&mut self) {
         for run in &mut self.0 {
-            far_line(*run);
+            prefetch_line(*run);
             *run = run.wrapping_add(LINE);
         }
     }
@@ -49,15 +49,16 @@ pub(crate) fn is_far(bytes: usize) -> bool {
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for a line in the L1 cache.
+/// Asks for the line at `address` in the L2 cache, which has more requests to RAM under way than the L1 cache.
 #[inline(always)]
-fn near_line(address: *const f32) {
+pub(crate) fn prefetch_line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a hint accesses nothing, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
     }
+    // The L1 cache; the other was not measured.
     #[cfg(target_arch = "aarch64")]
     // SAFETY: a hint accesses nothing, whatever the address.
     unsafe {
@@ -66,18 +67,4 @@ fn near_line(address: *const f32) {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
-}
-
-/// Asks for a line in the L2 cache, which has more requests to RAM under way than the L1 cache.
-#[inline(always)]
-pub(crate) fn far_line(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a hint accesses nothing, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
-    }
-    // Not measured.
-    #[cfg(not(target_arch = "x86_64"))]
-    near_line(address.cast());
 }

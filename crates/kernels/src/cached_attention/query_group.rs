@@ -14,7 +14,7 @@ use crate::lanes::PortableLanes;
 use crate::lanes::Simd128Lanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
-use crate::prefetch::far_line;
+use crate::prefetch::prefetch_line;
 #[cfg(not(target_feature = "simd128"))]
 use crate::simd::BASELINE_IS_FUSED;
 #[cfg(target_arch = "aarch64")]
@@ -268,7 +268,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
                             if !SAME || row == 0 {
                                 let line = keys[row][b].add(d * BLOCK);
                                 loaded[b] = T::load(line);
-                                far_line(line.cast::<u8>().wrapping_offset(distances[b]));
+                                prefetch_line(line.cast::<u8>().wrapping_offset(distances[b]));
                             }
                             sums[row][b] = sums[row][b].add_product(query, loaded[b]);
                         }
@@ -380,7 +380,7 @@ impl<T: CacheElement> QueryGroup<'_, T> {
                             if !SAME || row == 0 {
                                 let line = values.add(offsets[row] + v * BLOCK);
                                 loaded[v] = T::load(line);
-                                far_line(line.cast::<u8>().wrapping_offset(distance));
+                                prefetch_line(line.cast::<u8>().wrapping_offset(distance));
                             }
                             sums[row][v] = sums[row][v].add_product(weight, loaded[v]);
                         }
