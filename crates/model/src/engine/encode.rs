@@ -13,7 +13,7 @@ use super::{Matrix, Precision};
 use crate::nn::{Attention, Backend, Encode, Encoded, Encoder, RecurrentLayer, RecurrentStates, Stack};
 
 /// Positions to encode at a time; whole sequences are encoded, so there may be a few more.
-const AT_ONCE: usize = 512;
+const AT_ONCE: usize = 128;
 
 /// Positions see their whole sequence, without padding.
 pub(super) struct WholeSequences;
