@@ -313,7 +313,8 @@ impl Pipeline {
         let threads = if self.is_on_device() { 1 } else { Threads::current().count() };
         let workers = workers(threads, sentences.len(), options.batch_size);
         let capacity = Capacity {
-            sentences: options.batch_size.div_ceil(workers),
+            // Few sentences are shared evenly.
+            sentences: options.batch_size.min(sentences.len()).div_ceil(workers).max(1),
             positions: SEARCH_POSITIONS.div_ceil(workers),
         };
         let contract = self.contract()?;
