@@ -26,11 +26,9 @@ impl IndexedText {
         let mut number = |word: &str| {
             let next = numbers.len() as u32;
             let word = word.to_lowercase();
-            let key = match counts[&word] < RARE {
-                true => (true, word.chars().take(BEGINNING).collect()),
-                false => (false, word),
-            };
-            *numbers.entry(key).or_insert(next)
+            let is_rare = counts[&word] < RARE;
+            let key = if is_rare { word.chars().take(BEGINNING).collect() } else { word };
+            *numbers.entry((is_rare, key)).or_insert(next)
         };
         let sentences = lines.iter().map(|line| line.split_whitespace().map(&mut number).collect()).collect();
         Self { sentences, n_words: numbers.len() }
