@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Damages text, and says which damage was found. docs/cleaning.md and docs/training.md have what came out.
+"""Damages text, and says which damage was found. docs/cleaning.md has what came out.
 
-    noise.py corpus SRC TGT OUT [--share 0.3] [--seed 1]    OUT/src, OUT/tgt, and OUT/kinds: what each line got
-    noise.py judge OUT DROPPED                              what `attentive clean --dropped DROPPED` found of it
+    noise.py corpus SRC TGT OUT [--share 0.3] [--seed 1]    OUT/src, OUT/tgt, OUT/kinds: what each line got; the original text
+    noise.py judge OUT CLEAN-SRC CLEAN-TGT DROPPED          what `attentive clean` found and mended of it
     noise.py inputs SRC REF OUT [--seed 1]                  OUT/KIND and OUT/KIND.ref: a test set as tired users type it
 
 Standard library only."""
@@ -22,6 +22,10 @@ FOREIGN = [
     "Kvinnan cyklar längs en smal väg genom skogen.",
     "Nous partons demain.",
 ]
+
+
+def lines_of(path):
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def damages(sources, targets, place):
@@ -52,34 +56,42 @@ def damages(sources, targets, place):
 
 def corpus(options):
     random.seed(options.seed)
-    sources, targets = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (options.src, options.tgt))
+    sources, targets = lines_of(options.src), lines_of(options.tgt)
     pairs, kinds = list(zip(sources, targets)), [""] * len(sources)
     for place in random.sample(range(len(pairs)), round(len(pairs) * options.share)):
         ways = damages(sources, targets, place)
         kinds[place] = random.choice(list(ways))
         pairs[place] = ways[kinds[place]]()
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("src", (src for src, _ in pairs)), ("tgt", (tgt for _, tgt in pairs)), ("kinds", kinds)):
+    damaged = [list(side) for side in zip(*pairs)]
+    names = ("src", "tgt", "original.src", "original.tgt", "kinds")
+    for name, lines in zip(names, (*damaged, sources, targets, kinds)):
         (options.out / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     print(Counter(kinds))
 
 
 def judge(options):
-    """Damage that `clean` mends is damage, too: only what stays in the corpus as it was counts as missed."""
-    kinds = (options.out / "kinds").read_text(encoding="utf-8").split("\n")[:-1]
-    found = defaultdict(Counter)
-    for line in options.dropped.read_text(encoding="utf-8").split("\n")[:-1]:
+    kinds, *original = (lines_of(options.out / name) for name in ("kinds", "original.src", "original.tgt"))
+    found, dropped_lines = defaultdict(Counter), set()
+    for line in lines_of(options.dropped):
         number, rule = line.split("\t")[:2]
         found[rule][kinds[int(number) - 1]] += 1
+        dropped_lines.add(int(number) - 1)
+    kept = (place for place in range(len(kinds)) if place not in dropped_lines)
+    clean = zip(lines_of(options.clean_src), lines_of(options.clean_tgt))
+    as_before = Counter()
+    for place, pair in zip(kept, clean, strict=True):
+        if all(text == " ".join(side[place].split()) for text, side in zip(pair, original)):
+            as_before[kinds[place]] += 1
     total, dropped = Counter(kinds), sum(found.values(), Counter())
     print("rule\tdropped\tdamaged\tprecision\tmost of them")
     for rule, of in sorted(found.items(), key=lambda item: -item[1].total()):
         damaged = of.total() - of[""]
         most = ", ".join(f"{kind or 'not damaged'} {n}" for kind, n in of.most_common(4))
         print(f"{rule}\t{of.total()}\t{damaged}\t{damaged / of.total():.1%}\t{most}")
-    print("\nkind\tpairs\tdropped\trecall")
+    print("\nkind\tpairs\tdropped\trecall\tkept with the original text")
     for kind, n in sorted(total.items()):
-        print(f"{kind or 'not damaged'}\t{n}\t{dropped[kind]}\t{dropped[kind] / n:.1%}")
+        print(f"{kind or 'not damaged'}\t{n}\t{dropped[kind]}\t{dropped[kind] / n:.1%}\t{as_before[kind]}")
 
 
 def typo(word):
@@ -90,7 +102,7 @@ def typo(word):
 
 def inputs(options):
     random.seed(options.seed)
-    sources, references = (path.read_text(encoding="utf-8").split("\n")[:-1] for path in (options.src, options.ref))
+    sources, references = lines_of(options.src), lines_of(options.ref)
 
     def misspelt(line):
         words = line.split()
@@ -118,7 +130,7 @@ def inputs(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for run, names in ((corpus, "src tgt out"), (judge, "out dropped"), (inputs, "src ref out")):
+    for run, names in ((corpus, "src tgt out"), (judge, "out clean_src clean_tgt dropped"), (inputs, "src ref out")):
         command = commands.add_parser(run.__name__)
         command.set_defaults(run=run)
         for name in names.split():

@@ -24,7 +24,7 @@ use self::vocabulary::IndexedText;
 pub const LONGEST_SENTENCE: usize = 300;
 
 /// Aligns the words of each pair of lines, which white space separates; upper and lower case are not told
-/// apart. The result does not depend on the number of threads.
+/// apart, nor are rare words that begin alike. The result does not depend on the number of threads.
 ///
 /// # Errors
 /// [`Error::Data`] if the numbers of lines differ.

@@ -5,6 +5,7 @@ mod inline;
 mod kept;
 mod placeables;
 mod plain;
+mod random_files;
 mod random_markup;
 mod random_xml;
 mod sentences;

@@ -3,6 +3,7 @@
 mod configs;
 mod diagnosis;
 mod export;
+mod export_marian;
 mod generation;
 mod labels;
 mod mutations;

@@ -1,7 +1,5 @@
 //! Decoding: each new position of a row sees the earlier positions of its row, and its source.
 
-use std::ops::Range;
-
 use attentive_kernels::cached_attention::{BLOCK, Heads, Queries, SequenceBlocks, VisibleKeys};
 use attentive_kernels::gemm::Float;
 
@@ -83,12 +81,10 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
         let is_watched = state.attention.is_some() && layer + 1 == state.widths.memory.len();
         let mut weights = Vec::new();
         let groups = state.groups();
-        let blocks_of_group = |group: &Range<usize>| blocks_of(state, group.start).layer(layer);
-        let mut next: Vec<&[f32]> = groups.first().into_iter().flat_map(blocks_of_group).collect();
-        for (number, group) in groups.iter().enumerate() {
+        let blocks: Vec<Vec<&[f32]>> =
+            groups.iter().map(|group| blocks_of(state, group.start).layer(layer).collect()).collect();
+        for (number, group) in groups.into_iter().enumerate() {
             let source = blocks_of(state, group.start);
-            let own = std::mem::take(&mut next);
-            next.extend(groups.get(number + 1).into_iter().flat_map(blocks_of_group));
             let rows = self.spans[group.start].rows.start..self.spans[group.end - 1].rows.end;
             let queries = Queries {
                 rows: &queries[rows.start * d..],
@@ -98,7 +94,8 @@ impl<'a> Incremental for Rows<'a, CachedContext<'_>> {
             };
             let out = &mut contexts[rows.start * d..rows.end * d];
             let mut of_group = is_watched.then(|| vec![0.0; rows.len() * source.len()]);
-            let blocks = SequenceBlocks { own: &own, next: &next };
+            let next = blocks.get(number + 1).map_or(&[][..], Vec::as_slice);
+            let blocks = SequenceBlocks { own: &blocks[number], next };
             source.layout(layer).attend(queries, blocks, None, products, out, of_group.as_deref_mut());
             if let Some(of_group) = of_group {
                 let len = source.len();
