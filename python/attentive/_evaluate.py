@@ -37,7 +37,7 @@ def evaluate(
             pairs of a text and its label, for a tagger pairs of tokens and their tags, for a language model texts.
         references: Further lists of references of a translation model.
         tokenize: The tokenizer of BLEU.
-        batch_size: The number of texts that are translated together.
+        batch_size: As in `Model.translate`.
         **search: Options of the search, as those of `Model.translate`.
 
     Returns:

@@ -82,7 +82,8 @@ class Translator(Loaded):
             alignments: Whether to add word alignments, taken from the attention.
             return_scores: Whether to add scores; always with `n_best` above 1.
             progress: Whether to show a bar of tqdm, if it is installed. By default, only in terminals and notebooks.
-            batch_size: The number of texts that are translated together. Results do not depend on it.
+            batch_size: The number of texts that are translated together; 0 for the number that is usually fastest.
+                Results do not depend on it. By default, the model's `decode.batch_size`.
             **options: Options of the search, such as `beam_width`; `attentive.SearchOptions` describes all.
 
         Raises:

@@ -139,7 +139,7 @@ impl PyModel {
 
     #[getter]
     fn batch_size(&self) -> usize {
-        self.pipeline.config().decode.batch_size
+        self.pipeline.batch_size(&(&self.pipeline.config().decode).into())
     }
 
     /// The number of sentences translated so far.

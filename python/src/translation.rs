@@ -1,5 +1,6 @@
 //! Translation and its scores.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use attentive::decode::{SamplingChanges, SearchChanges};
@@ -90,7 +91,8 @@ pub(crate) fn options(
 ) -> Result<TranslateOptions> {
     let decode = &pipeline.config().decode;
     let search = search.apply(decode, n_best, sampling)?;
-    Ok(TranslateOptions { search, batch_size: batch_size.unwrap_or(decode.batch_size), mbr: None })
+    let batch_size = NonZeroUsize::new(batch_size.unwrap_or(decode.batch_size));
+    Ok(TranslateOptions { search, batch_size, mbr: None })
 }
 
 /// The requests for `texts`.

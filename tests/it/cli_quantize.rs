@@ -161,8 +161,9 @@ fn the_report_holds_what_is_printed() {
     assert_eq!(report["bytes"]["after"], size);
     assert_eq!(report["search"]["max_new_tokens"], Value::Null);
     assert!(report["search"].get("max_new_tokens").is_some());
-    let settings = ["batch_size", "resamples", "seed"].map(|key| report[key].as_u64());
-    assert_eq!(settings, [Some(64), Some(50), Some(12345)]);
+    let settings = ["resamples", "seed", "threads"].map(|key| report[key].as_u64().unwrap());
+    assert_eq!(settings[..2], [50, 12345]);
+    assert_eq!(report["batch_size"], 16 * settings[2]);
     let info = json(&stdout(&folder, "info runs/c --json"));
     let bytes = 4 * info["n_parameters"].as_u64().unwrap();
     assert_eq!(report["bytes"]["before"], bytes);

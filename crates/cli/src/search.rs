@@ -14,9 +14,10 @@ use super::message::as_option;
 pub(super) struct SearchArgs {
     #[command(flatten)]
     changes: SearchChanges,
-    /// Number of sentences translated together; results do not depend on it [default: the model's].
+    /// Number of sentences translated together; 0 for the number that is usually fastest. Results do not
+    /// depend on it [default: the model's].
     #[arg(long, value_name = "N", help_heading = "Search")]
-    batch_size: Option<NonZeroUsize>,
+    batch_size: Option<usize>,
 }
 
 impl SearchArgs {
@@ -28,7 +29,7 @@ impl SearchArgs {
         sampling: Option<SamplingChanges>,
     ) -> Result<TranslateOptions> {
         let search = self.changes.apply(&config.decode, n_best, sampling).map_err(as_option)?;
-        let batch_size = self.batch_size.map_or(config.decode.batch_size, NonZeroUsize::get);
+        let batch_size = NonZeroUsize::new(self.batch_size.unwrap_or(config.decode.batch_size));
         Ok(TranslateOptions { search, batch_size, mbr: None })
     }
 }

@@ -41,8 +41,9 @@ pub struct DecodeConfig {
     pub min_length: usize,
     /// The length of n-grams that may not occur twice in a translation; 0 to allow all.
     pub no_repeat_ngram: usize,
-    /// The number of sentences that are translated together. Larger batches are faster but need more RAM.
-    #[schemars(range(min = 1))]
+    /// The number of sentences that are translated together, by all threads; 0 for the number that is usually
+    /// fastest: 16 for each thread, 256 on a GPU. The translations do not depend on it; larger batches need
+    /// more RAM.
     pub batch_size: usize,
     /// The number type in which keys and values of attention are kept while a text is decoded. It has no
     /// effect on additive attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.
@@ -109,7 +110,7 @@ impl Default for DecodeConfig {
             early_stopping: EarlyStopping::Never,
             min_length: 0,
             no_repeat_ngram: 0,
-            batch_size: 64,
+            batch_size: 0,
             cache_precision: Float::F32,
         }
     }

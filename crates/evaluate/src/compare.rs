@@ -258,7 +258,7 @@ impl Entrant {
             n_parameters: pipeline.n_weights(),
             training: self.training,
             search: options.translate.search,
-            batch_size: options.translate.batch_size,
+            batch_size: pipeline.batch_size(&options.translate),
             exact_match: evaluation.exact_match.fraction(),
             perplexity: evaluation.perplexity,
             cut_off: evaluation.cut_off,

@@ -16,7 +16,6 @@ use serde::Serialize;
 use crate::check;
 
 /// The number of sentences that are translated together, as in Mozilla's calibration.
-const BATCH: usize = 32;
 /// The number of standard deviations above the mean of the largest inputs, as there.
 const DEVIATIONS: f64 = 1.1;
 /// The largest 8-bit integer that is used.
@@ -94,7 +93,7 @@ fn matrices(pipeline: &Pipeline) -> Vec<String> {
 fn greedy(pipeline: &Pipeline) -> TranslateOptions {
     let own = SearchOptions::from(&pipeline.config().decode);
     let search = SearchOptions { strategy: Strategy::Greedy { scored: false }, ..own };
-    TranslateOptions { search, batch_size: BATCH, mbr: None }
+    TranslateOptions { search, ..TranslateOptions::from(&pipeline.config().decode) }
 }
 
 /// The factor for inputs whose largest magnitudes were these; `None` if all of them are zero.

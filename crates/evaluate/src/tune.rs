@@ -27,8 +27,6 @@ pub struct TuneOptions {
     pub widest: usize,
     /// What is to be as high as possible.
     pub metric: Measure,
-    /// Number of sentences translated together.
-    pub batch_size: usize,
 }
 
 /// The result of [`tune`].
@@ -191,7 +189,7 @@ impl Trials<'_> {
     }
 
     fn translate(&self, search: SearchOptions) -> Result<Vec<Translation>> {
-        let options = TranslateOptions { search, batch_size: self.options.batch_size, mbr: None };
+        let options = TranslateOptions { search, ..TranslateOptions::from(&self.pipeline.config().decode) };
         self.pipeline.translate_lines(self.src, &options)
     }
 
@@ -269,6 +267,8 @@ struct ScoredCandidate {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use attentive_metrics::Chrf;
 
     use super::*;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     fn options() -> TuneOptions {
-        TuneOptions { widest: 4, metric: Measure::Chrf(Chrf::default()), batch_size: 3 }
+        TuneOptions { widest: 4, metric: Measure::Chrf(Chrf::default()) }
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         let tuning = tune(pipeline, &src, &references, &options()).unwrap();
         let own = pipeline.config().decode.clone();
         let wide = DecodeConfig { beam_width: options().widest, ..own.clone() };
-        let wide = TranslateOptions { search: SearchOptions::from(&wide), batch_size: 2, mbr: None };
+        let wide = TranslateOptions { batch_size: NonZeroUsize::new(2), ..TranslateOptions::from(&wide) };
         let found = pipeline.translate_lines(&src, &wide).unwrap();
         let texts: Vec<String> = found.into_iter().map(Translation::into_best).collect();
         let expected = options().metric.value(&sums(&texts, &references));

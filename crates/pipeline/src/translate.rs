@@ -1,6 +1,7 @@
 //! Translation.
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 
 use attentive_base::error::{Error, Result};
@@ -10,6 +11,7 @@ use attentive_decode::{
     Capacity, Hypothesis, SearchContext, SearchOptions, SourceSentence, Strategy, search,
 };
 use attentive_kernels::threads::Threads;
+use attentive_model::engine::Precision;
 use attentive_model::profile::{self, ProfileSection};
 
 use super::batches::SEARCH_POSITIONS;
@@ -26,8 +28,9 @@ use super::{Pipeline, Warning};
 pub struct TranslateOptions {
     /// The search options.
     pub search: SearchOptions,
-    /// Maximum number of sentences translated together.
-    pub batch_size: usize,
+    /// Maximum number of sentences translated together, by all threads; `None` for the number that is usually
+    /// fastest, see [`Pipeline::batch_size`].
+    pub batch_size: Option<NonZeroUsize>,
     /// The choice among the translations of the search; `None` to return them as they are.
     pub mbr: Option<Mbr>,
 }
@@ -47,7 +50,7 @@ impl TranslateOptions {
 impl From<&DecodeConfig> for TranslateOptions {
     /// The configured search, for one translation per line.
     fn from(config: &DecodeConfig) -> Self {
-        Self { search: config.into(), batch_size: config.batch_size, mbr: None }
+        Self { search: config.into(), batch_size: NonZeroUsize::new(config.batch_size), mbr: None }
     }
 }
 
@@ -103,7 +106,6 @@ impl Pipeline {
         options: &TranslateOptions,
     ) -> Result<Vec<Translation>> {
         self.check(&options.search)?;
-        check_batch_size(options)?;
         let sources = profile::time(ProfileSection::Tokenization, || {
             TokenizedLine::read_all(first_line, lines, |line| TokenizedLine::read(line, self))
         })?;
@@ -129,9 +131,20 @@ impl Pipeline {
     ) -> Result<Vec<Translation>> {
         let is_guided = requests.iter().any(|one| !one.constraints.is_blank());
         let options = &if is_guided { options.guided() } else { *options };
-        check_batch_size(options)?;
         let prepared = self.prepare(first_line, requests, &options.search)?;
         self.translate_prepared(prepared, options)
+    }
+
+    /// Returns the maximum number of sentences that are translated together: the one of `options`, or as many
+    /// as are usually fastest.
+    pub fn batch_size(&self, options: &TranslateOptions) -> usize {
+        /// With more sentences, weights are read fewer times, but the numbers of all rows no longer fit in the
+        /// L2 cache.
+        const OF_A_THREAD: usize = 16;
+        const OF_A_GPU: usize = 256;
+        let fastest =
+            || if self.is_on_device() { OF_A_GPU } else { OF_A_THREAD * Threads::current().count() };
+        options.batch_size.map_or_else(fastest, NonZeroUsize::get)
     }
 
     /// Returns true if the model can read all of `text` at once.
@@ -303,6 +316,16 @@ impl Pipeline {
         Ok(fewer.map(|(place, _)| place).collect())
     }
 
+    /// The size of the weights, nearly.
+    fn weight_bytes(&self) -> usize {
+        let bytes = match self.precision() {
+            Some(Precision::Int8) => 1,
+            Some(Precision::Bf16) => 2,
+            Some(Precision::F32) | None => 4,
+        };
+        bytes * self.n_weights()
+    }
+
     /// The search results for each of `sentences`, in order.
     pub(super) fn search(
         &self,
@@ -311,12 +334,11 @@ impl Pipeline {
     ) -> Result<Vec<Vec<Hypothesis>>> {
         // A device takes all sentences at once.
         let threads = if self.is_on_device() { 1 } else { Threads::current().count() };
-        let workers = workers(threads, sentences.len(), options.batch_size);
-        let capacity = Capacity {
-            // Few sentences are shared evenly.
-            sentences: options.batch_size.min(sentences.len()).div_ceil(workers).max(1),
-            positions: SEARCH_POSITIONS.div_ceil(workers),
-        };
+        let at_once = self.batch_size(options).min(sentences.len()).max(1);
+        let workers =
+            if threads.min(at_once) == 1 { 1 } else { workers(threads, at_once, self.weight_bytes()) };
+        let capacity =
+            Capacity { sentences: at_once.div_ceil(workers), positions: SEARCH_POSITIONS.div_ceil(workers) };
         let contract = self.contract()?;
         let context =
             SearchContext { contract: &contract, options: options.search.all_candidates(), capacity };
@@ -362,13 +384,6 @@ impl Pipeline {
     }
 }
 
-fn check_batch_size(options: &TranslateOptions) -> Result<()> {
-    match options.batch_size {
-        0 => Err(Error::usage("the batch size is 0", "use a batch size of at least 1")),
-        _ => Ok(()),
-    }
-}
-
 /// A warning that the best translation lacks a required phrase.
 fn lacks(phrase: &str) -> Warning {
     let phrase = shortened(phrase);
@@ -377,13 +392,20 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one of `threads`. If there is not a sentence for
-/// each, the threads share the work of one search instead.
-pub(super) fn workers(threads: usize, sentences: usize, batch_size: usize) -> usize {
-    /// Smaller batches would make the matrix products of each search too small.
-    const MIN_BATCH: usize = 8;
-    let workers = threads.min(batch_size / MIN_BATCH);
-    if sentences < workers { 1 } else { workers.max(1) }
+/// The number of searches that run side by side, each on one of `threads`, for `at_once` sentences. Few
+/// sentences of a large model have one search, whose work the threads share: it reads the weights once for all
+/// of them.
+pub(super) fn workers(threads: usize, at_once: usize, weight_bytes: usize) -> usize {
+    /// Weights of this size stay in the caches.
+    const SMALL: usize = 16 << 20;
+    const FEW: usize = 4;
+    if weight_bytes <= SMALL {
+        threads.min(at_once)
+    } else if at_once >= FEW * threads {
+        threads
+    } else {
+        1
+    }
 }
 
 /// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar

@@ -165,8 +165,7 @@ fn translate(
     // Greedy search: validation compares checkpoints and must not take longer than training.
     let options = TranslateOptions {
         search: SearchOptions { strategy: Strategy::GREEDY, ..SearchOptions::from(&config.decode) },
-        batch_size: config.decode.batch_size,
-        mbr: None,
+        ..TranslateOptions::from(&config.decode)
     };
     let translations = pipeline.translate_lines(lines, &options)?;
     Ok(translations.into_iter().map(|translation| translation.into_best()).collect())

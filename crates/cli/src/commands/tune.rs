@@ -90,7 +90,6 @@ pub(super) fn run(args: &Args) -> Result<()> {
             TuningMetric::Bleu => Measure::Bleu(Bleu { tokenizer: args.tokenize, ..Bleu::default() }),
             TuningMetric::Chrf => Measure::Chrf(Chrf::default()),
         },
-        batch_size: pipeline.config().decode.batch_size,
     };
     let tuning = tune(&pipeline, &src, &references, &options)?;
     if src.len() < FEWEST_SENTENCES {

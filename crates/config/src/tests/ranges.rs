@@ -114,7 +114,6 @@ fn sizes_have_a_minimum() {
         ("train.log_every", 1),
         ("train.schedule.plateau_patience", 1),
         ("decode.beam_width", 1),
-        ("decode.batch_size", 1),
     ];
     for (key, least) in least {
         let expected = format!("a whole number, {least} or more, found {}", least - 1);

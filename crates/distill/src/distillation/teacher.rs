@@ -107,7 +107,7 @@ impl Distillation {
         let search = search.apply(decode, n, teacher.sampling)?;
         let mbr =
             (teacher.choice == TeacherChoice::Mbr).then_some(Mbr { utility: teacher.metric, n_best: 1 });
-        let translate = TranslateOptions { search, batch_size: decode.batch_size, mbr };
+        let translate = TranslateOptions { search, mbr, ..TranslateOptions::from(decode) };
         Ok(SynthesisOptions { translate, choice, backward: false })
     }
 }

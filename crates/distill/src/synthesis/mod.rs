@@ -67,7 +67,7 @@ impl SynthesisOptions {
     /// Returns all on which the pairs depend, as a text. How many lines are translated together is not among
     /// it.
     pub(crate) fn identity(&self) -> String {
-        let translate = TranslateOptions { batch_size: 0, ..self.translate };
+        let translate = TranslateOptions { batch_size: None, ..self.translate };
         format!("{:?}", Self { translate, ..*self })
     }
 }

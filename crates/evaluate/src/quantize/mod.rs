@@ -234,7 +234,7 @@ fn report(
         instructions: quantized.engine().instructions(),
         threads: Threads::current().count(),
         search: translate.search,
-        batch_size: translate.batch_size,
+        batch_size: quantized.batch_size(&translate),
         resamples: options.bootstrap.resamples,
         seed: options.bootstrap.seed,
         lines: src.len(),

@@ -1,3 +1,4 @@
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
@@ -92,7 +93,7 @@ fn answers_are_those_of_the_pipeline_whatever_else_is_asked() {
             waiting.push((options, lines, watch, handle, news));
         }
         for (options, lines, watch, _handle, news) in waiting {
-            let options = TranslateOptions { search: options, batch_size: 4, mbr: None };
+            let options = TranslateOptions { search: options, batch_size: NonZeroUsize::new(4), mbr: None };
             let expected = pipeline.translate_lines(&lines, &options).unwrap();
             let found = collect(&news, lines.len());
             for ((texts, found), expected) in found.into_iter().zip(expected) {
@@ -123,7 +124,7 @@ fn demands_are_met_as_by_the_pipeline() {
     let (reply, news) = news();
     let sentences = service.read(&requests, &options).unwrap();
     let _handle = service.translate(Client(1), sentences, false, reply).unwrap();
-    let expected = TranslateOptions { search: options, batch_size: 2, mbr: None };
+    let expected = TranslateOptions { search: options, batch_size: NonZeroUsize::new(2), mbr: None };
     let expected = untrained().translate_requests(1, &requests, &expected.guided());
     let found = collect(&news, 5).into_iter().map(|(_, found)| found);
     assert_eq!(found.collect::<Vec<_>>(), expected.unwrap());
@@ -329,7 +330,7 @@ fn a_long_sentence_keeps_nobody_waiting_and_waits_for_nobody() {
     for (lines, (_handle, news)) in asked {
         let found = collect(&news, lines.len()).into_iter();
         let texts: Vec<String> = found.map(|(_, found)| found.into_best()).collect();
-        let options = TranslateOptions { search: options, batch_size: 1, mbr: None };
+        let options = TranslateOptions { search: options, batch_size: NonZeroUsize::new(1), mbr: None };
         assert_eq!(texts, pipeline.best_translations(&lines, &options).unwrap());
     }
 }
@@ -378,7 +379,7 @@ fn a_device_that_fails_is_an_error_of_all_whom_it_served_and_of_nobody_else() {
 fn a_service_on_a_device_gives_what_its_pipeline_gives() {
     let pipeline = of(Family::Transformer).on_device(&attentive_oracle::PLAIN).unwrap();
     let lines = lines(3, 12);
-    let options = TranslateOptions { search: search(3, 1), batch_size: 4, mbr: None };
+    let options = TranslateOptions { search: search(3, 1), batch_size: NonZeroUsize::new(4), mbr: None };
     let expected = pipeline.translate_lines(&lines, &options).unwrap();
     let service = Service::start(Arc::new(pipeline), limits(3, 8)).unwrap();
     assert_eq!(service.threads.len(), 1);

@@ -164,7 +164,7 @@ fn samples_depend_on_line_numbers_alone() {
         };
         let sampling = |batch_size| TranslateOptions {
             search: SearchOptions { strategy: samples(3), ..(&pipeline.config.decode).into() },
-            batch_size,
+            batch_size: NonZeroUsize::new(batch_size),
             mbr: None,
         };
         let expected = pipeline.translate_lines(&lines, &sampling(1)).unwrap();

@@ -7,12 +7,14 @@ mod profile;
 mod rescore;
 mod tokens;
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use attentive_base::interrupt::Interrupt;
 use attentive_base::random::Random;
 use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
 use attentive_decode::Strategy;
+use attentive_kernels::threads::Threads;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
@@ -58,7 +60,10 @@ fn sentence(random: &mut Random) -> String {
 }
 
 fn options(pipeline: &Pipeline, batch_size: usize) -> TranslateOptions {
-    TranslateOptions { batch_size, ..TranslateOptions::from(&pipeline.config.decode) }
+    TranslateOptions {
+        batch_size: NonZeroUsize::new(batch_size),
+        ..TranslateOptions::from(&pipeline.config.decode)
+    }
 }
 
 #[test]
@@ -94,7 +99,7 @@ fn a_translation_depends_on_its_line_alone(pipeline: &Pipeline) {
         scores.dedup();
         assert!(scores.len() > 25, "{}", scores.len());
         for batch_size in [7, 64] {
-            options.batch_size = batch_size;
+            options.batch_size = NonZeroUsize::new(batch_size);
             let mut shuffled = lines.clone();
             random.shuffle(&mut shuffled);
             let text: Vec<&str> = shuffled.iter().map(|(_, line)| line.as_str()).collect();
@@ -212,19 +217,31 @@ fn lines_are_decoded_by_length() {
 
 #[test]
 fn no_search_is_without_a_sentence() {
-    for (threads, sentences, batch_size, expected) in [
-        (1, 100, 64, 1),
-        (8, 1, 64, 1),
-        (8, 7, 64, 1),
-        (8, 8, 64, 8),
-        (8, 1000, 64, 8),
-        (8, 1000, 31, 3),
-        (8, 2, 31, 1),
-        (8, 1000, 1, 1),
-        (8, 0, 64, 1),
+    const SMALL: usize = 1 << 20;
+    const LARGE: usize = 1 << 30;
+    for (threads, at_once, weight_bytes, expected) in [
+        (1, 64, SMALL, 1),
+        (1, 64, LARGE, 1),
+        (8, 1, SMALL, 1),
+        (8, 1, LARGE, 1),
+        (8, 7, SMALL, 7),
+        (8, 7, LARGE, 1),
+        (8, 31, SMALL, 8),
+        (8, 31, LARGE, 1),
+        (8, 32, LARGE, 8),
+        (8, 64, SMALL, 8),
+        (8, 64, LARGE, 8),
     ] {
-        assert_eq!(workers(threads, sentences, batch_size), expected);
+        assert_eq!(workers(threads, at_once, weight_bytes), expected, "{threads} {at_once} {weight_bytes}");
     }
+}
+
+#[test]
+fn the_number_of_threads_decides_how_many_sentences_are_translated_together() {
+    let pipeline = untrained();
+    let sizes = || [0, 7].map(|given| pipeline.batch_size(&options(pipeline, given)));
+    assert_eq!(sizes(), [16 * Threads::current().count(), 7]);
+    assert_eq!(Threads::alone(sizes), [16, 7]);
 }
 
 #[test]
@@ -232,10 +249,8 @@ fn impossible_options_are_refused() {
     let pipeline = untrained();
     let mut wrong = options(pipeline, 1);
     wrong.search.strategy = Strategy::beam(3, 9, EarlyStopping::Never);
-    for wrong in [wrong, options(pipeline, 0)] {
-        let error = pipeline.translate_lines(&["a dog"], &wrong).unwrap_err();
-        assert_eq!(error.exit_code(), 2, "{error}");
-    }
+    let error = pipeline.translate_lines(&["a dog"], &wrong).unwrap_err();
+    assert_eq!(error.exit_code(), 2, "{error}");
 }
 
 #[test]
@@ -244,7 +259,7 @@ fn a_request_to_stop_ends_each_task() {
     stopped.request(2);
     let (translator, lines) = (untrained(), ["a dog runs", "two cats"]);
     let batched = options(translator, 2);
-    let alone = TranslateOptions { batch_size: 1, ..batched };
+    let alone = TranslateOptions { batch_size: NonZeroUsize::new(1), ..batched };
     let writer = untrained_language_model(TokenizerKind::Char, Units::Stream);
     let prompt = writer.prompt("Hund").unwrap();
     let refused = |result: Result<()>| {

@@ -11,7 +11,7 @@ const LINES: [&str; 4] = ["a dog runs", "", "two cats", "the green field and a d
 fn options(pipeline: &Pipeline, beam_width: usize, batch_size: usize) -> TranslateOptions {
     let mut options = TranslateOptions::from(&pipeline.config.decode);
     options.search.strategy = Strategy::beam(beam_width, 1, EarlyStopping::Never);
-    TranslateOptions { batch_size, ..options }
+    TranslateOptions { batch_size: NonZeroUsize::new(batch_size), ..options }
 }
 
 #[test]
@@ -59,7 +59,8 @@ fn steps_and_rows_are_counted() {
     let predicted: Vec<usize> = predicted.collect();
     let all: usize = predicted.iter().sum();
     assert_eq!((alone.counts.steps, alone.counts.rows), (all, all));
-    let (_, together) = profiled(|| pipeline.translate_lines(&LINES, &options(pipeline, 1, 4)));
+    let together = || pipeline.translate_lines(&LINES, &options(pipeline, 1, 4));
+    let (_, together) = profiled(|| Threads::alone(together));
     let longest = predicted.into_iter().max().unwrap();
     assert_eq!((together.counts.steps, together.counts.rows), (longest, all));
 }

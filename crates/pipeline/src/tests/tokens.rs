@@ -1,6 +1,7 @@
 //! Special tokens at any id, and the token contract of a configuration.
 
 use std::fs;
+use std::num::NonZeroUsize;
 
 use attentive_base::batch::TokenId;
 use attentive_data::Example;
@@ -89,7 +90,7 @@ fn token_ids_do_not_affect_results() {
             strategy: Strategy::beam(3, 3, EarlyStopping::Never),
             ..(&usual.config.decode).into()
         },
-        batch_size: 3,
+        batch_size: NonZeroUsize::new(3),
         mbr: None,
     };
     let translate = |pipeline: &Pipeline| {

@@ -232,7 +232,7 @@ fn read(
     let options = SearchChanges::default().widened(decode, n_best).apply(decode, n_best, None);
     let search = options.map_err(|error| Problem::invalid(&error))?.unscored();
     let sentences = model.read(&requests, &search, limits)?;
-    let options = TranslateOptions { search, batch_size: decode.batch_size, mbr: None };
+    let options = TranslateOptions { search, ..TranslateOptions::from(decode) };
     Ok(EncodedTexts { documents, sentences, glossed, options })
 }
 

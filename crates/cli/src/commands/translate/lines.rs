@@ -42,7 +42,7 @@ impl TranslationSettings {
         shared: &mut SharedStreams<'_>,
         mut writer: TranslationWriter<'_>,
     ) -> Result<()> {
-        let limit = self.options.batch_size.saturating_mul(BATCHES_PER_CHUNK);
+        let limit = writer.pipeline.batch_size(&self.options).saturating_mul(BATCHES_PER_CHUNK);
         while let Some(share) = shared.next(limit)? {
             let mut translate = || {
                 writer.write(self.translated(&writer, &share)?)?;

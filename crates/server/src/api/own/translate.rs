@@ -121,8 +121,8 @@ pub(super) async fn post_translate(
     let count = sentences.len();
     let send = |service: &Service, reply| service.translate(client, sentences, asked.stream, reply);
     answers.send(send)?;
-    let batch_size = model.pipeline().config().decode.batch_size;
-    let options = TranslateOptions { search: options, batch_size, mbr: None };
+    let options =
+        TranslateOptions { search: options, ..TranslateOptions::from(&model.pipeline().config().decode) };
     let context =
         AnswerContext { app: Arc::clone(&app), model, client, alignments: asked.alignments, options };
     if asked.stream {
