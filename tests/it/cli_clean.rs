@@ -1,5 +1,6 @@
 //! `attentive clean`.
 
+use std::collections::HashSet;
 use std::fs;
 
 use serde_json::Value;
@@ -196,6 +197,25 @@ fn models_find_pairs_that_are_no_translations() {
         assert_eq!(report["kept"], kept);
         fs::remove_file(folder.path("kept.tsv")).unwrap();
         fs::remove_file(folder.path("dropped.tsv")).unwrap();
+    }
+    // Of each target the first source, or the best one.
+    for (models, is_best) in [("", false), ("--score runs/c", true)] {
+        let command = format!("clean pairs.tsv {BARE} {models} --one-per-target --output kept.tsv --json");
+        let outcome = folder.run(&command);
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let kept = fs::read_to_string(folder.path("kept.tsv")).unwrap();
+        let rows: Vec<Vec<&str>> = kept.lines().map(|line| line.split('\t').collect()).collect();
+        let targets: HashSet<&str> = rows.iter().map(|row| row[1]).collect();
+        assert_eq!((targets.len(), report["kept"].as_u64()), (rows.len(), Some(rows.len() as u64)));
+        let place = if is_best { "/scores/same_target" } else { "/dropped/same-target" };
+        assert_eq!(report.pointer(place).and_then(Value::as_u64), Some(120 - rows.len() as u64), "{report}");
+        let digits = |text: &str| text.split(' ').map(|digit| digit.parse().unwrap()).collect::<Vec<u8>>();
+        let is_right = |row: &Vec<&str>| {
+            digits(row[0]).iter().zip(digits(row[1])).all(|(source, target)| source + target == 9)
+        };
+        let right = rows.iter().filter(|row| is_right(row)).count();
+        // Each of the 87 targets has a right source, and for 81 of them it is the first one.
+        assert_eq!(right >= 85, is_best, "{right} of {}", rows.len());
     }
     folder.fails("clean pairs.tsv --min-score 5%", 2, &["`--min-score` has no scores"]);
     folder.fails("clean pairs.tsv --score runs/c --min-score many", 2, &["a share such as 5%"]);

@@ -50,12 +50,13 @@ rules! {
     Addresses = "addresses": "addresses that the other side does not have",
     Language = "language": "a side that is clearly in another language",
     Duplicate = "duplicate": "a pair that occurred before, except for case, digits and punctuation",
+    SameTarget = "same-target": "a target that a better or earlier pair has, except for case and punctuation",
 }
 
 impl CleaningRule {
     /// Returns true if a pair can be judged by itself, with nothing but the usual limits.
     pub fn is_of_single_pairs(self) -> bool {
-        !matches!(self, Self::Unreadable | Self::Language | Self::Duplicate)
+        !matches!(self, Self::Unreadable | Self::Language | Self::Duplicate | Self::SameTarget)
     }
 }
 

@@ -1,8 +1,9 @@
 //! `attentive clean`: mends parallel text, and drops what cannot be a translation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::iter;
 use std::path::PathBuf;
 
 use attentive_base::count::{count, number};
@@ -37,8 +38,10 @@ for Chinese, Japanese or Thai, try `--without ratio,long-word,numbers` first.
 of a token of the target, `--score-backward` that of the source by a model of the opposite direction; with both, the score is \
 their dual conditional cross-entropy, from 0 to 1. Without `--min-score`, the report only says how scores are distributed. In \
 a file of both sides, the score is a third column.
+  `--one-per-target` keeps one source of each target, as pipelines for mined text do: with scores the best one, otherwise the \
+first.
   Text is read piece by piece, so a corpus may be larger than the RAM; of each kept pair, 10 to 20 bytes are remembered, to \
-find duplicates.";
+find duplicates, and as many for `--one-per-target`.";
 
 /// Pairs that are read at once.
 const CHUNK: usize = 1 << 14;
@@ -86,6 +89,10 @@ pub(crate) struct Args {
     /// Smallest share of words with a letter.
     #[arg(long, value_name = "SHARE", default_value = "0.4")]
     min_words_of_letters: f64,
+    /// Keep one pair of each target, which may differ in case and punctuation: the one with the best
+    /// score, or the first one without scores.
+    #[arg(long)]
+    one_per_target: bool,
     /// Model that translates the sources, to score the pairs that no rule drops.
     #[arg(long, value_name = "MODEL")]
     score: Option<PathBuf>,
@@ -136,6 +143,8 @@ impl Args {
             min_letters: self.min_letters,
             min_words_of_letters: self.min_words_of_letters,
             languages,
+            // With scores, the best pair is known at the end.
+            one_per_target: self.one_per_target && self.score.is_none() && self.score_backward.is_none(),
         })
     }
 }
@@ -160,7 +169,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut reader = PairReader::open(&source)?;
     check_outputs(args)?;
     let mut sink = Sink::open(args)?;
-    let mut scored = scorer.map(ScoredPairs::new).transpose()?;
+    let mut scored = scorer.map(|scorer| ScoredPairs::new(scorer, args.one_per_target)).transpose()?;
     let mut cleaner = Cleaner::new(options);
     loop {
         let read = reader.next(CHUNK)?;
@@ -193,11 +202,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
     }
     let scores = scored.map(|scored| scored.finish(args.min_score, &mut sink)).transpose()?;
-    let low = low(scores.as_ref());
+    let worse = scores.as_ref().map_or(0, ScoreReport::worse);
     let examples = sink.finish()?;
     let mut out = OutputWriter::stdout();
     if args.json {
-        let rules = CleaningReport { kept: cleaner.report().kept - low, ..cleaner.report().clone() };
+        let rules = CleaningReport { kept: cleaner.report().kept - worse, ..cleaner.report().clone() };
         out.json(&JsonReport { rules, scores })?;
     } else {
         let mut lines = report(cleaner.report(), scores.as_ref(), &examples);
@@ -205,7 +214,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         lines.iter().try_for_each(|line| out.line(line))?;
     }
     let report = cleaner.report();
-    if report.kept == low && report.pairs > 0 && args.explain == 0 {
+    if report.kept == worse && report.pairs > 0 && args.explain == 0 {
         message::warning("no pair is left; `--explain 3` shows what is dropped");
     }
     out.flush()
@@ -283,6 +292,8 @@ struct ScoredPairs {
     scorer: PairScorer,
     waiting: BufWriter<File>,
     scores: Vec<f64>,
+    /// The place of the best pair of each target, if the others are dropped.
+    best: Option<HashMap<u64, usize>>,
 }
 
 /// How scores are distributed, of the pairs that no rule drops.
@@ -290,8 +301,11 @@ struct ScoredPairs {
 struct ScoreReport {
     /// The pairs that were scored.
     pairs: usize,
-    /// Those that were dropped.
+    /// Those that were dropped for their scores.
     dropped: usize,
+    /// Those that were dropped since a better pair has the same target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_target: Option<usize>,
     /// The least score that was kept, if there was a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     least: Option<f64>,
@@ -300,14 +314,21 @@ struct ScoreReport {
 }
 
 impl ScoredPairs {
-    fn new(scorer: PairScorer) -> Result<Self> {
+    fn new(scorer: PairScorer, one_per_target: bool) -> Result<Self> {
         let file = tempfile::tempfile().map_err(Error::io("create a file in", &std::env::temp_dir()))?;
-        Ok(Self { scorer, waiting: BufWriter::new(file), scores: Vec::new() })
+        let best = one_per_target.then(HashMap::new);
+        Ok(Self { scorer, waiting: BufWriter::new(file), scores: Vec::new(), best })
     }
 
     fn add(&mut self, lines: Vec<usize>, pairs: Vec<SentencePair>) -> Result<()> {
         let scores = self.scorer.scores(&pairs)?;
         for ((line, pair), score) in lines.into_iter().zip(pairs).zip(&scores) {
+            if let Some(best) = &mut self.best {
+                let place = best.entry(pair.target_hash()).or_insert(self.scores.len());
+                if self.scores.get(*place).is_some_and(|other| score > other) {
+                    *place = self.scores.len();
+                }
+            }
             let row = serde_json::to_string(&(line, pair.src, pair.tgt)).expect("text and a number");
             writeln!(self.waiting, "{row}").map_err(Self::unwritable)?;
             self.scores.push(*score);
@@ -324,28 +345,46 @@ impl ScoredPairs {
         let least = limit.and_then(|limit| limit.least(&self.scores));
         let mut file = self.waiting.into_inner().map_err(|error| Self::unwritable(error.into_error()))?;
         file.seek(SeekFrom::Start(0)).map_err(Self::unwritable)?;
-        let mut dropped = 0;
-        for (row, &score) in BufReader::new(file).lines().zip(&self.scores) {
+        let (mut dropped, mut same_target) = (0, 0);
+        for (place, (row, &score)) in BufReader::new(file).lines().zip(&self.scores).enumerate() {
             let row = row.map_err(Self::unwritable)?;
             let (line, src, tgt): (usize, String, String) =
                 serde_json::from_str(&row).map_err(|error| Self::unwritable(error.into()))?;
             let pair = SentencePair { src, tgt };
-            if least.is_some_and(|least| score < least) {
+            let rule = if least.is_some_and(|least| score < least) {
                 dropped += 1;
-                sink.drop(LOW_SCORE, line, CleanedPair { pair, mended: Vec::new(), dropped: None })?;
+                LOW_SCORE
+            } else if self.best.as_ref().is_some_and(|best| best[&pair.target_hash()] != place) {
+                same_target += 1;
+                CleaningRule::SameTarget.name()
             } else {
                 sink.keep(&pair, Some(score))?;
-            }
+                continue;
+            };
+            sink.drop(rule, line, CleanedPair { pair, mended: Vec::new(), dropped: None })?;
         }
         let mut scores = self.scores;
         scores.sort_unstable_by(f64::total_cmp);
         let of = |percent: u32| Some((percent, *scores.get(scores.len() * percent as usize / 100)?));
         let percentiles = [1, 5, 10, 25, 50, 75].into_iter().filter_map(of).collect();
-        Ok(ScoreReport { pairs: scores.len(), dropped, least, percentiles })
+        let same_target = self.best.map(|_| same_target);
+        Ok(ScoreReport { pairs: scores.len(), dropped, same_target, least, percentiles })
     }
 }
 
 impl ScoreReport {
+    /// The number of pairs that were dropped.
+    fn worse(&self) -> u64 {
+        (self.dropped + self.same_target.unwrap_or(0)) as u64
+    }
+
+    /// What is dropped by scores, with its number and its meaning.
+    fn rows(&self) -> impl Iterator<Item = (&'static str, usize, &'static str)> {
+        let rule = CleaningRule::SameTarget;
+        let same_target = self.same_target.map(|pairs| (rule.name(), pairs, rule.meaning()));
+        iter::once((LOW_SCORE, self.dropped, "a low score by the models")).chain(same_target)
+    }
+
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("scored: {}", count(self.pairs, "pair"))];
         let below = self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {score:.3}"));
@@ -378,11 +417,6 @@ fn check_outputs(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The number of pairs that were dropped for their scores.
-fn low(scores: Option<&ScoreReport>) -> u64 {
-    scores.map_or(0, |scores| scores.dropped as u64)
-}
-
 /// The report as text.
 fn report(
     report: &CleaningReport,
@@ -391,13 +425,15 @@ fn report(
 ) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];
-    let low = low(scores);
-    let mut rows = vec![row("read", report.pairs), row("kept", report.kept - low)];
-    rows.extend(report.dropped.iter().map(|(rule, pairs)| row(&format!("  {}", rule.name()), *pairs)));
-    rows.extend(scores.map(|_| row(&format!("  {LOW_SCORE}"), low)));
+    let worse = scores.map_or(0, ScoreReport::worse);
+    let mut rows = vec![row("read", report.pairs), row("kept", report.kept - worse)];
+    let by_rule = report.dropped.iter().map(|(rule, pairs)| (rule.name(), *pairs, rule.meaning()));
+    let by_score = scores.into_iter().flat_map(ScoreReport::rows);
+    let dropped: Vec<_> =
+        by_rule.chain(by_score.map(|(name, n, meaning)| (name, n as u64, meaning))).collect();
+    rows.extend(dropped.iter().map(|(name, pairs, _)| row(&format!("  {name}"), *pairs)));
     let table = aligned(&rows).into_iter();
-    let meanings = ["", ""].into_iter().chain(report.dropped.iter().map(|(rule, _)| rule.meaning()));
-    let meanings = meanings.chain(scores.map(|_| "a low score by the models"));
+    let meanings = ["", ""].into_iter().chain(dropped.iter().map(|(_, _, meaning)| *meaning));
     let described = |(line, meaning): (String, &str)| format!("{line}  {meaning}").trim_end().to_owned();
     let mut lines: Vec<String> = table.zip(meanings).map(described).collect();
     let mended = report.mended.iter().filter(|(_, pairs)| *pairs > 0);

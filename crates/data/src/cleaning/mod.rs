@@ -39,6 +39,8 @@ pub struct CleaningOptions {
     pub min_words_of_letters: f64,
     /// The languages of the two sides; `None` if the language is not checked.
     pub languages: Option<ExpectedLanguages>,
+    /// Whether only the first pair of each target is kept.
+    pub one_per_target: bool,
 }
 
 impl Default for CleaningOptions {
@@ -51,6 +53,7 @@ impl Default for CleaningOptions {
             min_letters: 0.5,
             min_words_of_letters: 0.4,
             languages: None,
+            one_per_target: false,
         }
     }
 }
@@ -93,11 +96,12 @@ fn as_map<K: Serialize, S: Serializer>(counts: &[(K, u64)], serializer: S) -> Re
 }
 
 /// Cleans pairs in their order. It remembers a number for each that is kept, 10 to 20 bytes, to find
-/// duplicates.
+/// duplicates, and another to find equal targets if they are wanted once.
 #[derive(Debug)]
 pub struct Cleaner {
     options: CleaningOptions,
     seen: HashSet<u64>,
+    seen_targets: HashSet<u64>,
     report: CleaningReport,
 }
 
@@ -112,10 +116,13 @@ impl Cleaner {
         // There is nothing to keep of a line that was not read.
         let is_applied = |rule| rule == CleaningRule::Unreadable || !options.without.contains(&rule);
         report.dropped.retain(|(rule, _)| is_applied(*rule));
-        if options.languages.is_none() {
-            report.dropped.retain(|(rule, _)| *rule != CleaningRule::Language);
-        }
-        Self { options, seen: HashSet::new(), report }
+        let is_asked_for = |rule| match rule {
+            CleaningRule::Language => options.languages.is_some(),
+            CleaningRule::SameTarget => options.one_per_target,
+            _ => true,
+        };
+        report.dropped.retain(|(rule, _)| is_asked_for(*rule));
+        Self { options, seen: HashSet::new(), seen_targets: HashSet::new(), report }
     }
 
     /// Cleans the next pairs. A pair that could not be read is `None`.
@@ -127,6 +134,12 @@ impl Cleaner {
         for (one, hash) in &mut cleaned {
             if one.dropped.is_none() && drops_duplicates && !self.seen.insert(*hash) {
                 one.dropped = Some(CleaningRule::Duplicate);
+            }
+            if one.dropped.is_none()
+                && options.one_per_target
+                && !self.seen_targets.insert(one.pair.target_hash())
+            {
+                one.dropped = Some(CleaningRule::SameTarget);
             }
             self.report.count(one);
         }

@@ -1,4 +1,4 @@
-//! Pairs that say the same.
+//! Texts that say the same.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,14 +6,27 @@ use super::SentencePair;
 
 /// A number that is the same for pairs that differ in case, digits, white space and punctuation alone.
 pub(super) fn hash(pair: &SentencePair) -> u64 {
+    let alike = |c: char| if c.is_numeric() { '0' } else { c };
     let mut hasher = DefaultHasher::new();
     for side in [&pair.src, &pair.tgt] {
-        for c in side.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase) {
-            let c = if c.is_numeric() { '0' } else { c };
-            c.hash(&mut hasher);
-        }
+        characters(side).map(alike).for_each(|c| c.hash(&mut hasher));
         // Of which side a character is.
         '\n'.hash(&mut hasher);
     }
     hasher.finish()
+}
+
+impl SentencePair {
+    /// Returns a number that is the same for pairs whose targets differ in case, white space and punctuation
+    /// alone.
+    pub fn target_hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        characters(&self.tgt).for_each(|c| c.hash(&mut hasher));
+        hasher.finish()
+    }
+}
+
+/// The letters and digits of a text, in lower case.
+fn characters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }

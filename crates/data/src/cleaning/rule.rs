@@ -12,7 +12,7 @@ const REPETITION: usize = 4;
 /// What only the source code of a wiki, a page or a program has.
 const MARKUP: [&str; 8] = ["[[", "]]", "{{", "}}", "<ref", "</", "/>", "&nbsp;"];
 
-/// Whether the pair breaks the rule. `Duplicate` depends on other pairs.
+/// Whether the pair breaks the rule. `Duplicate` and `SameTarget` depend on other pairs.
 pub(super) fn is_broken(
     rule: CleaningRule,
     options: &CleaningOptions,
@@ -47,6 +47,6 @@ pub(super) fn is_broken(
         CleaningRule::Addresses => src.addresses != tgt.addresses,
         CleaningRule::Language => options.languages.is_some_and(|languages| languages.is_broken(pair)),
         // Pairs that were not read do not come here.
-        CleaningRule::Unreadable | CleaningRule::Duplicate => false,
+        CleaningRule::Unreadable | CleaningRule::Duplicate | CleaningRule::SameTarget => false,
     }
 }

@@ -132,6 +132,23 @@ fn pairs_that_say_the_same_are_dropped_in_any_order_of_pieces() {
 }
 
 #[test]
+fn one_source_of_each_target_is_kept_if_that_is_wanted() {
+    let options = CleaningOptions { one_per_target: true, ..CleaningOptions::default() };
+    let pairs = [
+        ("A dog runs.", "Ein Hund läuft."),
+        ("The dog is running.", "ein Hund läuft"),
+        ("A cat runs.", "Eine Katze läuft."),
+        ("Part 1 of the book.", "Teil 1 des Buches."),
+        ("Part 2 of a book!", "Teil 2 des Buches!"),
+    ];
+    let mut cleaner = Cleaner::new(options);
+    let found = cleaner.clean(pairs.map(|(src, tgt)| Some(pair(src, tgt))).into());
+    let dropped: Vec<_> = found.iter().map(|one| one.dropped).collect();
+    assert_eq!(dropped, [None, Some(CleaningRule::SameTarget), None, None, None]);
+    assert_eq!(cleaner.report().dropped.last(), Some(&(CleaningRule::SameTarget, 1)));
+}
+
+#[test]
 fn names_of_rules_and_languages_are_checked() {
     for rule in CleaningRule::ALL {
         assert_eq!(rule.name().parse::<CleaningRule>().unwrap(), rule);
