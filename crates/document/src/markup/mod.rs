@@ -18,6 +18,7 @@
 mod blanks;
 mod builder;
 mod collector;
+mod links;
 mod placer;
 mod source_format;
 mod target_text;

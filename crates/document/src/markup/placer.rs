@@ -47,6 +47,7 @@ enum Place {
 struct Stretch {
     slot: usize,
     units: Range<usize>,
+    /// The units that belong to it and are not only punctuation.
     owned: usize,
 }
 
@@ -162,7 +163,7 @@ impl<'a> Placer<'a> {
         }
         let owners = self.owners(slots, area);
         let mut best: Vec<Option<Stretch>> = slots.iter().map(|_| None).collect();
-        for stretch in stretches(&owners, area.target.start) {
+        for stretch in self.stretches(&owners, area.target.start) {
             let best = &mut best[stretch.slot];
             if best.as_ref().is_none_or(|b| b.owned < stretch.owned) {
                 *best = Some(stretch);
@@ -190,6 +191,28 @@ impl<'a> Placer<'a> {
             self.slots[self.markup.nodes[slot.node].span()].fill(0);
         }
         owners
+    }
+
+    /// The stretches of slots in `owners`; the first owner is that of unit `first`. Punctuation extends a
+    /// stretch only if it is next to it.
+    fn stretches(&self, owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (place, owner) in owners.iter().enumerate() {
+            let Some(slot) = *owner else {
+                continue;
+            };
+            let unit = first + place;
+            let is_word = self.target.is_word(unit);
+            match stretches.last_mut() {
+                Some(last) if last.slot == slot && (last.units.end == unit || is_word && last.owned > 0) => {
+                    last.units.end = unit + 1;
+                    last.owned += usize::from(is_word);
+                }
+                Some(last) if last.slot == slot && !is_word => {}
+                _ => stretches.push(Stretch { slot, units: unit..unit + 1, owned: usize::from(is_word) }),
+            }
+        }
+        stretches
     }
 
     /// Finds the places of all other nodes, which are never inside an element placed before.
@@ -233,25 +256,6 @@ impl<'a> Placer<'a> {
         let linked = if follows { last.or(next) } else { next.or(last) };
         linked.unwrap_or_else(|| target.start + (at - span.start) * target.len() / span.len().max(1))
     }
-}
-
-/// The stretches of slots in `owners`; the first owner is that of unit `first`.
-fn stretches(owners: &[Option<usize>], first: usize) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> = Vec::new();
-    for (place, owner) in owners.iter().enumerate() {
-        let Some(slot) = *owner else {
-            continue;
-        };
-        let unit = first + place;
-        match stretches.last_mut() {
-            Some(last) if last.slot == slot => {
-                last.units.end = unit + 1;
-                last.owned += 1;
-            }
-            _ => stretches.push(Stretch { slot, units: unit..unit + 1, owned: 1 }),
-        }
-    }
-    stretches
 }
 
 /// The most frequent of `numbers`; the smallest one of several.

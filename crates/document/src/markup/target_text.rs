@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::TextRun;
+use super::links::links;
 use super::words::word_ranges;
 use crate::{Segment, TranslatedSegment};
 
@@ -33,7 +34,9 @@ impl TargetText {
             target.text.push_str(&translated.text);
             let words: Vec<Range<usize>> = word_ranges(&translated.text).collect();
             let of_source = run.words.words_of_piece(number);
-            let links = links(segment, translated, of_source.len(), words.len());
+            let source: Vec<&str> = of_source.clone().map(|word| run.word_text(word)).collect();
+            let target_words: Vec<&str> = words.iter().map(|word| &translated.text[word.clone()]).collect();
+            let links = links(segment, translated, &source, &target_words);
             let ends = Ends::new(run, of_source.clone(), &links, &words, &translated.text);
             for (number, (word, links)) in words.into_iter().zip(links).enumerate() {
                 let links: Vec<usize> = links.into_iter().map(|s| of_source.start + s).collect();
@@ -42,6 +45,11 @@ impl TargetText {
             target.gap(run, number + 1);
         }
         target
+    }
+
+    /// Whether a unit is more than punctuation.
+    pub(super) fn is_word(&self, unit: usize) -> bool {
+        self.text[self.units[unit].clone()].contains(char::is_alphanumeric)
     }
 
     /// Adds the text of gap `number`, which is not translated.
@@ -68,24 +76,18 @@ impl TargetText {
                 return;
             }
         }
-        let (front, back) = (Ends::of(&ends.front, number), Ends::of(&ends.back, number));
-        let text = &self.text[word.clone()];
-        let (first, last) = if text.contains(char::is_alphanumeric) {
-            let inner = text.trim_matches(|c: char| !c.is_alphanumeric());
-            let first = inner.as_ptr() as usize - text.as_ptr() as usize;
-            (first, first + inner.len())
-        } else {
-            (0, text.len())
+        let (front, back) = (EndMarks::of(&ends.front, number), EndMarks::of(&ends.back, number));
+        let (start, end) = (word.start + front.len, word.end - back.len);
+        let is_inner = |unit: &usize| {
+            !ends.apart.contains(unit) && !front.sources.contains(unit) && !back.sources.contains(unit)
         };
-        let start = word.start + if front.is_empty() { 0 } else { first };
-        let end = if back.is_empty() { word.end } else { word.start + last };
+        let inner: Vec<usize> = units.iter().copied().filter(is_inner).collect();
         if start > word.start {
-            self.push_unit(word.start..start, front);
+            self.push_unit(word.start..start, front.sources);
         }
-        let inner: Vec<usize> = units.iter().copied().filter(|unit| !ends.apart.contains(unit)).collect();
         self.push_unit(start..end, if inner.is_empty() { units } else { inner });
         if end < word.end {
-            self.push_unit(end..word.end, back);
+            self.push_unit(end..word.end, back.sources);
         }
     }
 
@@ -98,15 +100,46 @@ impl TargetText {
     }
 }
 
-/// Units of the source that are punctuation at the ends of its words, cut off by markup. Those before a word
-/// belong to the punctuation before the first word of the translation that is linked to it, and those after
-/// it to that after the last one, or at the end of a segment to that at the end of the translation.
+/// Punctuation that belongs to a place in a sentence rather than to the word beside it.
+const OPENING: &[char] = &['(', '[', '{', '"', '«', '“', '„', '¿', '¡', '「', '（'];
+const CLOSING: &[char] = &[
+    '.', ',', ';', ':', '!', '?', '…', ')', ']', '}', '"', '»', '”', '。', '、', '，', '；', '：', '！',
+    '？', '」', '）',
+];
+
+/// Punctuation at the ends of words of the translation that is a unit of its own.
+///
+/// Units of the source that are punctuation at the ends of its words, cut off by markup, belong to it: those
+/// before a word to the punctuation before the first word of the translation that is linked to it, and those
+/// after it to that after the last one, or at the end of a segment to that at the end of the translation.
+/// Punctuation that a word of the translation has, but not all of its words in the source, belongs to those
+/// that have it; if there are none, to nothing, or at the end of a segment to its end.
 struct Ends {
-    /// The number of a word of the translation, and units of the source.
-    front: Vec<(usize, Range<usize>)>,
-    back: Vec<(usize, Range<usize>)>,
-    /// All of these units, which do not belong to the words themselves.
+    /// With the number of the word.
+    front: Vec<(usize, EndMarks)>,
+    back: Vec<(usize, EndMarks)>,
+    /// The units of the source that were cut off by markup, which do not belong to the words themselves.
     apart: HashSet<usize>,
+}
+
+/// Punctuation at one end of a word of the translation.
+#[derive(Clone, Default)]
+struct EndMarks {
+    /// The bytes of the word that it takes.
+    len: usize,
+    /// The units of the source that belong to it.
+    sources: Vec<usize>,
+}
+
+impl EndMarks {
+    /// What word `number` has in `ends`.
+    fn of(ends: &[(usize, Self)], number: usize) -> Self {
+        let marks = ends.iter().filter(|(at, _)| *at == number).map(|(_, marks)| marks);
+        marks.fold(Self::default(), |mut all, marks| {
+            all.sources.extend(&marks.sources);
+            Self { len: marks.len, ..all }
+        })
+    }
 }
 
 impl Ends {
@@ -119,9 +152,20 @@ impl Ends {
     ) -> Self {
         let mut ends = Self { front: Vec::new(), back: Vec::new(), apart: HashSet::new() };
         let is_mark = |unit: &usize| !run.text[run.words.bytes(*unit)].contains(char::is_alphanumeric);
-        let has = |word: usize, mark: &dyn Fn(&str) -> bool| mark(&text[words[word].clone()]);
-        let begins = |word: &str| word.starts_with(|c: char| !c.is_alphanumeric());
-        let ends_in_mark = |word: &str| word.ends_with(|c: char| !c.is_alphanumeric());
+        let word = |number: usize| &text[words[number].clone()];
+        let is_inner = |c: char| c.is_alphanumeric();
+        let front_len = |number: usize| word(number).find(is_inner).unwrap_or(0);
+        let back_len = |number: usize| {
+            let word = word(number);
+            if word.contains(is_inner) {
+                word.len() - word.trim_end_matches(|c| !is_inner(c)).len()
+            } else {
+                0
+            }
+        };
+        let begins = |number: usize| !word(number).starts_with(is_inner);
+        let ends_in_mark = |number: usize| !word(number).ends_with(is_inner);
+        let last_of_text = words.len().checked_sub(1);
         for source in of_source.clone() {
             let units = run.words.units_of_word(source);
             if units.len() < 2 {
@@ -134,54 +178,59 @@ impl Ends {
             }
             let linked = |of: &Vec<usize>| of.contains(&(source - of_source.start));
             let first = links.iter().position(linked);
-            if let Some(first) = first.filter(|&word| !front.is_empty() && has(word, &begins)) {
-                ends.front.push((first, front));
+            if let Some(first) = first.filter(|&number| !front.is_empty() && begins(number)) {
+                ends.apart.extend(front.clone());
+                ends.front.push((first, EndMarks { len: front_len(first), sources: front.collect() }));
             }
-            let last = links.iter().rposition(linked).filter(|&word| has(word, &ends_in_mark));
+            let last = links.iter().rposition(linked).filter(|&number| ends_in_mark(number));
             let is_last = source + 1 == of_source.end;
-            let at_end = words.len().checked_sub(1).filter(|&word| is_last && has(word, &ends_in_mark));
+            let at_end = last_of_text.filter(|&number| is_last && ends_in_mark(number));
             if let Some(last) = last.or(at_end).filter(|_| !back.is_empty()) {
-                ends.back.push((last, back));
+                ends.apart.extend(back.clone());
+                ends.back.push((last, EndMarks { len: back_len(last), sources: back.collect() }));
             }
         }
-        let all = ends.front.iter().chain(&ends.back);
-        ends.apart = all.flat_map(|(_, units)| units.clone()).collect();
+        ends.add_moved(run, of_source, links, words, text);
         ends
     }
 
-    /// The units of `ends` that belong to word `number` of the translation.
-    fn of(ends: &[(usize, Range<usize>)], number: usize) -> Vec<usize> {
-        ends.iter().filter(|(at, _)| *at == number).flat_map(|(_, units)| units.clone()).collect()
-    }
-}
-
-/// The words of a segment that belong to each word of its translation, ascending.
-fn links(
-    segment: &Segment,
-    translated: &TranslatedSegment,
-    src_len: usize,
-    tgt_len: usize,
-) -> Vec<Vec<usize>> {
-    let mut links = vec![Vec::new(); tgt_len];
-    let valid = |&&(src, tgt): &&(usize, usize)| src < src_len && tgt < tgt_len;
-    if segment.needs_alignment {
-        for &(src, tgt) in translated.alignment.iter().filter(valid) {
-            links[tgt].push(src);
+    /// Adds the punctuation that words of the translation have, but not all of their words in the source.
+    fn add_moved(
+        &mut self,
+        run: &TextRun,
+        of_source: Range<usize>,
+        links: &[Vec<usize>],
+        words: &[Range<usize>],
+        text: &str,
+    ) {
+        let last = of_source.end.checked_sub(1);
+        for (number, (word, links)) in words.iter().zip(links).enumerate() {
+            let word = &text[word.clone()];
+            let is_free = |ends: &[(usize, EndMarks)]| ends.iter().all(|(at, _)| *at != number);
+            let sources = || links.iter().map(|link| of_source.start + link);
+            let len = word.len() - word.trim_start_matches(OPENING).len();
+            if is_free(&self.front) && (1..word.len()).contains(&len) {
+                let has_marks = |source: &usize| run.word_text(*source).starts_with(OPENING);
+                let (with, without): (Vec<usize>, Vec<usize>) = sources().partition(has_marks);
+                if with.is_empty() || !without.is_empty() {
+                    let sources = with.into_iter().map(|source| run.words.units_of_word(source).start);
+                    self.front.push((number, EndMarks { len, sources: sources.collect() }));
+                }
+            }
+            let len = word.len() - word.trim_end_matches(CLOSING).len();
+            if is_free(&self.back) && (1..word.len()).contains(&len) {
+                let has_marks = |source: &usize| run.word_text(*source).ends_with(CLOSING);
+                let (mut with, without): (Vec<usize>, Vec<usize>) = sources().partition(has_marks);
+                if with.is_empty() && number + 1 == words.len() {
+                    with.extend(last.filter(has_marks));
+                }
+                if with.is_empty() || !without.is_empty() {
+                    let sources = with.into_iter().map(|source| run.words.units_of_word(source).end - 1);
+                    self.back.push((number, EndMarks { len, sources: sources.collect() }));
+                }
+            }
         }
     }
-    if links.iter().all(Vec::is_empty) && tgt_len > 0 {
-        for (tgt, links) in links.iter_mut().enumerate() {
-            links.push((2 * tgt + 1) * src_len / (2 * tgt_len));
-        }
-        for src in 0..src_len {
-            links[(2 * src + 1) * tgt_len / (2 * src_len)].push(src);
-        }
-    }
-    for links in &mut links {
-        links.sort_unstable();
-        links.dedup();
-    }
-    links
 }
 
 /// Cuts `word` into units for the parts of the word that it translates, as pairs (bytes, numbers of parts):

@@ -34,6 +34,12 @@ impl TextRun {
         self
     }
 
+    /// Word `number` of the source.
+    pub(super) fn word_text(&self, number: usize) -> &str {
+        let units = self.words.units_of_word(number);
+        &self.text[self.words.bytes(units.start).start..self.words.bytes(units.end - 1).end]
+    }
+
     /// Appends the run with its segments translated.
     pub(crate) fn render(&self, segments: &[Segment], translations: &[TranslatedSegment], out: &mut String) {
         let target = TargetText::new(self, segments, translations);

@@ -138,7 +138,7 @@ fn long_blocks_are_divided_into_sentences() {
     let swapped = |text: &str| TranslatedSegment { text: text.into(), alignment: vec![(0, 1), (1, 0)] };
     assert_eq!(
         document.render(&[swapped("2. 1"), swapped("4 3."), swapped("6 5.")]),
-        "<p><b>2. 1 4 3.</b> <i>6</i> 5.</p>",
+        "<p><b>2. 1 4 3</b>. <i>6</i> 5.</p>",
         "an element over two sentences goes around what lies between its words"
     );
 }

@@ -81,6 +81,64 @@ fn punctuation_digits_and_copied_words_stay_outside() {
 }
 
 #[test]
+fn punctuation_of_the_place_stays_outside_of_what_moved_there() {
+    let links = [(0, 0), (1, 2), (2, 1)];
+    for (html, text, expected) in [
+        ("edit <em>Foo</em> settings.", "modifica impostazioni Foo.", "modifica impostazioni <em>Foo</em>."),
+        (
+            "edit <em>Foo</em> settings",
+            "modifica, impostazioni Foo)!",
+            "modifica, impostazioni <em>Foo</em>)!",
+        ),
+        (
+            "edit <em>Foo</em> settings",
+            "modifica impostazioni \"Foo\"",
+            "modifica impostazioni \"<em>Foo</em>\"",
+        ),
+        // An element that has the end of the sentence keeps it.
+        ("edit <em>Foo settings.</em>", "modifica impostazioni Foo.", "modifica <em>impostazioni Foo.</em>"),
+        ("edit Foo <em>settings.</em>", "modifica impostazioni Foo.", "modifica <em>impostazioni</em> Foo."),
+        ("<em>edit</em> Foo settings", "modifica, impostazioni Foo", "<em>modifica</em>, impostazioni Foo"),
+        // Punctuation of the word itself.
+        ("edit <em>C:</em> settings", "modifica impostazioni C:", "modifica impostazioni <em>C:</em>"),
+        (
+            "edit <em>(Foo)</em> settings",
+            "modifica impostazioni (Foo)",
+            "modifica impostazioni <em>(Foo)</em>",
+        ),
+        ("a <em>bit</em> longer", "ancora lungo po'", "ancora lungo <em>po'</em>"),
+    ] {
+        assert_eq!(translated(html, text, &links), expected);
+    }
+}
+
+#[test]
+fn a_word_that_takes_over_punctuation_is_linked_to_the_other_word_by_that_alone() {
+    let links = [(0, 0), (1, 2), (2, 1), (2, 2)];
+    for (html, expected) in [
+        ("edit <em>Foo</em> settings.", "modifica impostazioni <em>Foo</em>."),
+        ("edit Foo <em>settings.</em>", "modifica <em>impostazioni</em> Foo."),
+        ("edit <em>Foo settings.</em>", "modifica <em>impostazioni Foo.</em>"),
+    ] {
+        assert_eq!(translated(html, "modifica impostazioni Foo.", &links), expected);
+    }
+}
+
+#[test]
+fn words_beside_a_copied_word_stay_outside_of_its_element() {
+    let links = [(0, 0), (1, 1), (1, 2), (2, 2)];
+    for (html, text, expected) in [
+        ("use <b>GNOME</b> menus", "usa di GNOME menu", "usa di <b>GNOME</b> menu"),
+        ("use <b>GNOME</b> menus", "usa di (GNOME), menu", "usa di (<b>GNOME</b>), menu"),
+        // Not the same word, or not once.
+        ("use <b>gnome</b> menus", "usa di GNOME menu", "usa <b>di GNOME</b> menu"),
+        ("GNOME <b>GNOME</b> menus", "usa di GNOME menu", "usa <b>di GNOME</b> menu"),
+    ] {
+        assert_eq!(translated(html, text, &links), expected);
+    }
+}
+
+#[test]
 fn what_is_not_translated_keeps_its_blanks() {
     let html = "Use <code>x &lt; y</code>, then <span translate=no>Foo</span> now (<kbd>F1</kbd>).";
     let document = Document::html(html, Split::Nowhere, |_| true).unwrap();
@@ -132,8 +190,8 @@ fn tags_without_counterparts_follow_their_words() {
 #[test]
 fn translations_are_escaped() {
     assert_eq!(
-        translated("a <b>b</b>", "<script> &lt;\u{a0}\"", &[(0, 0), (1, 1)]),
-        "&lt;script&gt; <b>&amp;lt;</b>&#160;\""
+        translated("a <b>b</b>", "<script> &lt;x\u{a0}\"", &[(0, 0), (1, 1)]),
+        "&lt;script&gt; <b>&amp;lt;x</b>&#160;\""
     );
 }
 
