@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-ELEMENTS = ["<b>{}</b>", "<em>{}</em>", "<code>{}</code>", '<a href="https://example.org/{place}">{}</a>', '<span class="n">{}</span>']
+ELEMENTS = ["<b>{}</b>", "<em>{}</em>", '<a href="https://example.org/{place}">{}</a>', '<span class="n">{}</span>']
 
 
 def lines_of(path):
@@ -22,7 +22,7 @@ def lines_of(path):
 
 
 def copied(source, reference):
-    """The words that both have once, without those of one case, which may be ordinary words of both languages."""
+    """The words that both have once, without those in lower case, which may be ordinary words of both languages."""
     words = re.findall(r"(?<![\w-])[\w-]{3,}(?![\w-])", source)
     once = [word for word in words if source.count(word) == 1 and reference.count(word) == 1]
     return [word for word in once if not word.isdigit() and not word.islower()]

@@ -112,7 +112,8 @@ def test_samples_depend_on_the_seed_and_the_place_alone(model: attentive.Model) 
     drawn = attentive.Sampling(temperature=3.0, seed=7)
     all_at_once = model.translate(SOURCES, sampling=drawn)
     assert all_at_once != TARGETS
-    assert list(model.translate(iter(SOURCES), sampling=drawn, batch_size=2)) == all_at_once
+    for batch_size in [0, 2]:
+        assert list(model.translate(iter(SOURCES), sampling=drawn, batch_size=batch_size)) == all_at_once
     assert model.translate(SOURCES[0], sampling=drawn, n_best=3).hypotheses[0] == all_at_once[0]
 
 

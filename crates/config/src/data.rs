@@ -58,7 +58,8 @@ pub struct DataConfig {
     #[schemars(extend("x-task" = "translate"))]
     pub drop_copies: bool,
     /// Rules of `attentive clean` by which pairs are left out of training, with their usual limits. They are
-    /// counted in the log. `unreadable`, `language` and `duplicate`, and mending, need the command itself.
+    /// counted in the log. `unreadable`, `language`, `duplicate` and `same-target`, and mending, need the command
+    /// itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["ratio", "letters", "numbers"]], "x-task" = "translate"))]
     pub filters: Vec<CleaningRule>,

@@ -2,10 +2,12 @@
 //! in Firefox's engine. They are computed here by rounding numbers in single precision.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use attentive_base::error::{Error, Result};
 use attentive_decode::{SearchOptions, Strategy};
+use attentive_kernels::threads::Threads;
 use attentive_metrics::{Bleu, Segments};
 use attentive_model::engine::InputProbe;
 use attentive_model::model::Parameter;
@@ -16,6 +18,7 @@ use serde::Serialize;
 use crate::check;
 
 /// The number of sentences that are translated together, as in Mozilla's calibration.
+const BATCH: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 /// The number of standard deviations above the mean of the largest inputs, as there.
 const DEVIATIONS: f64 = 1.1;
 /// The largest 8-bit integer that is used.
@@ -35,7 +38,7 @@ pub struct Int8Cost {
 
 /// Returns the factor by which the inputs of each matrix, by name, become integers of −127..=127: 127 / (the
 /// mean of the largest magnitudes of the inputs of all calls + 1.1 standard deviations), in greedy search
-/// over `text`. Matrices that no product uses have none.
+/// over `text` by one thread, since each call has the rows of a batch. Matrices that no product uses have none.
 ///
 /// # Errors
 /// [`Error::Data`] for a text without tokens; any error of translation.
@@ -43,7 +46,7 @@ pub fn input_factors(pipeline: &Pipeline, text: &[String]) -> Result<BTreeMap<St
     let probes: HashMap<String, Arc<InputProbe>> =
         matrices(pipeline).into_iter().map(|name| (name, Arc::new(InputProbe::measures()))).collect();
     let measured = pipeline.probed(pipeline.parameters(), probes.clone());
-    measured.best_translations(text, &greedy(pipeline))?;
+    Threads::alone(|| measured.best_translations(text, &greedy(pipeline)))?;
     let factors = probes.into_iter().filter_map(|(name, probe)| Some((name, factor(&probe.measured())?)));
     let factors: BTreeMap<String, f32> = factors.collect();
     if factors.is_empty() {
@@ -93,7 +96,7 @@ fn matrices(pipeline: &Pipeline) -> Vec<String> {
 fn greedy(pipeline: &Pipeline) -> TranslateOptions {
     let own = SearchOptions::from(&pipeline.config().decode);
     let search = SearchOptions { strategy: Strategy::Greedy { scored: false }, ..own };
-    TranslateOptions { search, ..TranslateOptions::from(&pipeline.config().decode) }
+    TranslateOptions { search, batch_size: Some(BATCH), mbr: None }
 }
 
 /// The factor for inputs whose largest magnitudes were these; `None` if all of them are zero.
@@ -103,4 +106,20 @@ fn factor(largest: &[f32]) -> Option<f32> {
     let variance = largest.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;
     let most = mean + DEVIATIONS * variance.sqrt();
     (most > 0.0).then(|| (LARGEST / most) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::untrained;
+
+    #[test]
+    fn factors_do_not_depend_on_the_number_of_threads() {
+        let text: Vec<String> =
+            (0..40).map(|n| ["a b c", "d", "e f g a b", "b a"][n % 4].to_owned()).collect();
+        let factors = input_factors(untrained(), &text).unwrap();
+        assert!(factors.len() > 5, "{factors:?}");
+        assert_eq!(Threads::alone(|| input_factors(untrained(), &text)).unwrap(), factors);
+        assert!(factors.values().all(|&factor| factor > 0.0));
+    }
 }

@@ -14,7 +14,7 @@ use attentive_kernels::threads::Threads;
 use attentive_model::engine::Precision;
 use attentive_model::profile::{self, ProfileSection};
 
-use super::batches::SEARCH_POSITIONS;
+use super::batches::{SEARCH_POSITIONS, SEARCH_POSITIONS_EACH, SEARCH_POSITIONS_GPU};
 use super::mbr::Mbr;
 use super::request::{PreparedRequest, Request, prepare_all};
 use super::requirements::{ConstraintReader, Requirements, shortened};
@@ -316,14 +316,14 @@ impl Pipeline {
         Ok(fewer.map(|(place, _)| place).collect())
     }
 
-    /// The size of the weights, nearly.
+    /// The size of all weights, nearly.
     fn weight_bytes(&self) -> usize {
-        let bytes = match self.precision() {
+        let bytes = |member: &Self| match member.precision() {
             Some(Precision::Int8) => 1,
             Some(Precision::Bf16) => 2,
             Some(Precision::F32) | None => 4,
         };
-        bytes * self.n_weights()
+        self.members().map(|member| bytes(member) * member.n_weights()).sum()
     }
 
     /// The search results for each of `sentences`, in order.
@@ -335,10 +335,15 @@ impl Pipeline {
         // A device takes all sentences at once.
         let threads = if self.is_on_device() { 1 } else { Threads::current().count() };
         let at_once = self.batch_size(options).min(sentences.len()).max(1);
+        // Counting the weights takes longer than a step of a small model.
         let workers =
             if threads.min(at_once) == 1 { 1 } else { workers(threads, at_once, self.weight_bytes()) };
-        let capacity =
-            Capacity { sentences: at_once.div_ceil(workers), positions: SEARCH_POSITIONS.div_ceil(workers) };
+        let positions = if self.is_on_device() {
+            SEARCH_POSITIONS_GPU
+        } else {
+            SEARCH_POSITIONS.div_ceil(workers).max(SEARCH_POSITIONS_EACH)
+        };
+        let capacity = Capacity { sentences: at_once.div_ceil(workers), positions };
         let contract = self.contract()?;
         let context =
             SearchContext { contract: &contract, options: options.search.all_candidates(), capacity };
@@ -392,20 +397,15 @@ fn lacks(phrase: &str) -> Warning {
     ))
 }
 
-/// The number of searches that run side by side, each on one of `threads`, for `at_once` sentences. Few
-/// sentences of a large model have one search, whose work the threads share: it reads the weights once for all
-/// of them.
+/// The number of searches that run side by side, each on one of `threads`, for `at_once` sentences. Those of a
+/// large model have at least four sentences each, since each reads all weights. The threads share the work of a
+/// single search.
 pub(super) fn workers(threads: usize, at_once: usize, weight_bytes: usize) -> usize {
     /// Weights of this size stay in the caches.
     const SMALL: usize = 16 << 20;
     const FEW: usize = 4;
-    if weight_bytes <= SMALL {
-        threads.min(at_once)
-    } else if at_once >= FEW * threads {
-        threads
-    } else {
-        1
-    }
+    let most = if weight_bytes <= SMALL { at_once } else { at_once / FEW };
+    most.clamp(1, threads)
 }
 
 /// The indices of non-blank lines, given the number of tokens of each, longest first: sentences of similar

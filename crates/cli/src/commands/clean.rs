@@ -41,7 +41,7 @@ a file of both sides, the score is a third column.
   `--one-per-target` keeps one source of each target, as pipelines for mined text do: with scores the best one, otherwise the \
 first.
   Text is read piece by piece, so a corpus may be larger than the RAM; of each kept pair, 10 to 20 bytes are remembered, to \
-find duplicates, and as many for `--one-per-target`.";
+find duplicates, and for `--one-per-target` up to 50 more.";
 
 /// Pairs that are read at once.
 const CHUNK: usize = 1 << 14;
@@ -129,6 +129,12 @@ impl Args {
                 "leave the rule out",
             ));
         }
+        if self.one_per_target && self.without.contains(&CleaningRule::SameTarget) {
+            return Err(Error::usage(
+                "`--one-per-target --without same-target`: the rule is what the option asks for",
+                "leave one of them out",
+            ));
+        }
         let languages = match &self.languages[..] {
             [src, tgt] if !self.without.contains(&CleaningRule::Language) => {
                 Some(ExpectedLanguages::new(src, tgt)?)
@@ -206,7 +212,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let examples = sink.finish()?;
     let mut out = OutputWriter::stdout();
     if args.json {
-        let rules = CleaningReport { kept: cleaner.report().kept - worse, ..cleaner.report().clone() };
+        let mut rules = CleaningReport { kept: cleaner.report().kept - worse, ..cleaner.report().clone() };
+        let same_target = scores.as_ref().and_then(|scores| scores.same_target);
+        rules.dropped.extend(same_target.map(|pairs| (CleaningRule::SameTarget, pairs as u64)));
         out.json(&JsonReport { rules, scores })?;
     } else {
         let mut lines = report(cleaner.report(), scores.as_ref(), &examples);
@@ -304,7 +312,7 @@ struct ScoreReport {
     /// Those that were dropped for their scores.
     dropped: usize,
     /// Those that were dropped since a better pair has the same target.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     same_target: Option<usize>,
     /// The least score that was kept, if there was a limit.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Whitespace around content that is not translated.
+//! Whitespace around content that is not translated, and punctuation.
 
 /// True for characters that HTML collapses to one blank.
 pub(crate) fn is_space(c: char) -> bool {
@@ -19,12 +19,12 @@ pub(super) fn is_opening(c: char) -> bool {
 }
 
 /// True for quotation marks, each of which opens in one language and closes in another.
-fn is_quote(c: char) -> bool {
+pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '‚' | '«' | '»' | '‹' | '›')
 }
 
 /// Brackets that open, and those that close what they open.
-const BRACKETS: [(char, char); 10] = [
+pub(super) const BRACKETS: [(char, char); 10] = [
     ('(', ')'),
     ('[', ']'),
     ('{', '}'),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::{Segment, TranslatedSegment};
 
-/// The words of `source` that belong to each word of `target`, ascending: those of the alignment, or of places in
-/// proportion if there is none.
+/// The words of `source` that belong to each word of `target`, ascending: those of the alignment, or if there
+/// is none those at the same share of the length.
 pub(super) fn links(
     segment: &Segment,
     translated: &TranslatedSegment,
@@ -39,11 +39,15 @@ pub(super) fn links(
 }
 
 /// Links words that both sides have once, such as names, to each other alone: alignments of models often link
-/// the words beside a name to it, too.
+/// the words beside a name to it, too. An ordinary word may mean something else in the other language, so it
+/// counts only if the alignment agrees.
 fn link_copied(links: &mut [Vec<usize>], source: &[&str], target: &[&str]) {
     let in_target = once(target);
     for (word, src) in once(source) {
-        if let Some(&tgt) = in_target.get(word) {
+        let Some(&tgt) = in_target.get(word) else {
+            continue;
+        };
+        if links[tgt].contains(&src) || word.contains(|c: char| c.is_uppercase() || c.is_numeric()) {
             links.iter_mut().for_each(|sources| sources.retain(|&other| other != src));
             links[tgt] = vec![src];
         }

@@ -18,6 +18,7 @@
 mod blanks;
 mod builder;
 mod collector;
+mod ends;
 mod links;
 mod placer;
 mod source_format;

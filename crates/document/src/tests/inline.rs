@@ -75,6 +75,8 @@ fn punctuation_digits_and_copied_words_stay_outside() {
         ("a word<sup>[1]</sup>.", "ein Wort.", "ein Wort<sup>[1]</sup>."),
         ("about H<sub>2</sub>O", "über H2O", "über H<sub>2</sub>O"),
         ("see <a>this</a>.", "voir ceci", "voir <a>ceci</a>"),
+        ("see <a>this</a>) there", "voir ceci).", "voir <a>ceci</a>)."),
+        ("see (<a>this</a> there", "voir \"(ceci", "voir \"(<a>ceci</a>"),
     ] {
         assert_eq!(translated(html, text, &links), expected);
     }
@@ -100,6 +102,31 @@ fn punctuation_of_the_place_stays_outside_of_what_moved_there() {
         ("edit Foo <em>settings.</em>", "modifica impostazioni Foo.", "modifica <em>impostazioni</em> Foo."),
         ("<em>edit</em> Foo settings", "modifica, impostazioni Foo", "<em>modifica</em>, impostazioni Foo"),
         // Punctuation of the word itself.
+        ("edit <em>one</em> settings", "modifica impostazioni f(x)", "modifica impostazioni <em>f(x)</em>"),
+        ("edit <em>one</em> settings", "modifica impostazioni f(),", "modifica impostazioni <em>f()</em>,"),
+        ("edit <em>one</em> settings", "modifica impostazioni (s)he", "modifica impostazioni <em>(s)he</em>"),
+        ("edit <em>Doctor</em> X.", "a X. Dr.", "a X. <em>Dr</em>."),
+        // Punctuation alone.
+        ("edit <em>one</em> settings", "modifica impostazioni (\")", "modifica impostazioni <em>(\")</em>"),
+        ("edit <em>one</em> settings", "modifica impostazioni ()", "modifica impostazioni <em>()</em>"),
+        ("edit <em>one</em> settings", "modifica impostazioni (.", "modifica impostazioni <em>(.</em>"),
+        // Quotation marks of several languages.
+        (
+            "edit <em>Foo</em> settings.",
+            "modifica impostazioni „Foo“.",
+            "modifica impostazioni „<em>Foo</em>“.",
+        ),
+        (
+            "edit <em>Foo</em> settings.",
+            "modifica impostazioni ”Foo”.",
+            "modifica impostazioni ”<em>Foo</em>”.",
+        ),
+        (
+            "edit <em>Foo</em> settings.",
+            "modifica impostazioni »Foo«!",
+            "modifica impostazioni »<em>Foo</em>«!",
+        ),
+        ("edit <em>Foo</em> settings。", "修改 设置 「Foo」。", "修改 设置 「<em>Foo</em>」。"),
         ("edit <em>C:</em> settings", "modifica impostazioni C:", "modifica impostazioni <em>C:</em>"),
         (
             "edit <em>(Foo)</em> settings",
@@ -125,6 +152,29 @@ fn a_word_that_takes_over_punctuation_is_linked_to_the_other_word_by_that_alone(
 }
 
 #[test]
+fn a_word_for_several_keeps_their_elements_and_punctuation() {
+    for (html, text, links, expected) in [
+        ("the <b>end.</b>", "konec.", &[(0, 0), (1, 0)][..], "<b>konec.</b>"),
+        ("red <b>house.</b>", "Rothaus.", &[(0, 0), (1, 0)], "<b>Rothaus.</b>"),
+        ("<em>(red)</em> house", "casa (rossa)", &[(0, 1), (1, 0), (1, 1)], "casa <em>(rossa)</em>"),
+        // A full stop of an abbreviation or a number.
+        ("<b>doctor</b> Smith", "Dr. Smith", &[(0, 0), (1, 1)], "<b>Dr.</b> Smith"),
+        ("<b>third</b> of March", "3. März", &[(0, 0), (1, 1), (2, 1)], "<b>3.</b> März"),
+        // A word without a link.
+        ("<b>one</b> two.", "uno, e due.", &[(0, 0), (1, 2)], "<b>uno</b>, e due."),
+        // Elements in elements.
+        (
+            "<i>see <b>Foo</b> now.</i>",
+            "ora vedi Foo.",
+            &[(0, 1), (1, 2), (2, 0)],
+            "<i>ora vedi <b>Foo</b>.</i>",
+        ),
+    ] {
+        assert_eq!(translated(html, text, links), expected);
+    }
+}
+
+#[test]
 fn words_beside_a_copied_word_stay_outside_of_its_element() {
     let links = [(0, 0), (1, 1), (1, 2), (2, 2)];
     for (html, text, expected) in [
@@ -133,6 +183,8 @@ fn words_beside_a_copied_word_stay_outside_of_its_element() {
         // Not the same word, or not once.
         ("use <b>gnome</b> menus", "usa di GNOME menu", "usa <b>di GNOME</b> menu"),
         ("GNOME <b>GNOME</b> menus", "usa di GNOME menu", "usa <b>di GNOME</b> menu"),
+        // An ordinary word that means something else.
+        ("what <b>it</b> was", "was es war", "was <b>es war</b>"),
     ] {
         assert_eq!(translated(html, text, &links), expected);
     }

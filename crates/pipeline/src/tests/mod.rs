@@ -15,6 +15,7 @@ use attentive_base::random::Random;
 use attentive_config::{EarlyStopping, Family, TokenizerKind, Units};
 use attentive_decode::Strategy;
 use attentive_kernels::threads::Threads;
+use attentive_oracle::PLAIN;
 use attentive_samples::{Sample, WORDS};
 use attentive_text::{self as text, Masks};
 
@@ -227,7 +228,7 @@ fn no_search_is_without_a_sentence() {
         (8, 7, SMALL, 7),
         (8, 7, LARGE, 1),
         (8, 31, SMALL, 8),
-        (8, 31, LARGE, 1),
+        (8, 31, LARGE, 7),
         (8, 32, LARGE, 8),
         (8, 64, SMALL, 8),
         (8, 64, LARGE, 8),
@@ -242,6 +243,8 @@ fn the_number_of_threads_decides_how_many_sentences_are_translated_together() {
     let sizes = || [0, 7].map(|given| pipeline.batch_size(&options(pipeline, given)));
     assert_eq!(sizes(), [16 * Threads::current().count(), 7]);
     assert_eq!(Threads::alone(sizes), [16, 7]);
+    let on_device = of(Family::Transformer).on_device(&PLAIN).unwrap();
+    assert_eq!(on_device.batch_size(&options(pipeline, 0)), 256);
 }
 
 #[test]
