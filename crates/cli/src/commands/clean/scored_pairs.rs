@@ -1,0 +1,124 @@
+//! Pairs with scores.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::iter;
+
+use attentive_base::count::count;
+use attentive_base::error::{Error, Result};
+use attentive_data::cleaning::{CleanedPair, CleaningRule, SentencePair};
+use attentive_distill::{PairScorer, ScoreLimit};
+use serde::Serialize;
+
+use super::sink::Sink;
+
+/// What `--dropped` and `--explain` call a pair of a low score.
+pub(super) const LOW_SCORE: &str = "score";
+
+/// Pairs with scores, which wait in a file until all scores are known.
+pub(super) struct ScoredPairs {
+    scorer: PairScorer,
+    waiting: BufWriter<File>,
+    scores: Vec<f64>,
+    /// The place of the best pair of each target, if the others are dropped.
+    best: Option<HashMap<u64, usize>>,
+}
+
+/// How scores are distributed, of the pairs that no rule drops.
+#[derive(Serialize)]
+pub(super) struct ScoreReport {
+    /// The pairs that were scored.
+    pairs: usize,
+    /// Those that were dropped for their scores.
+    dropped: usize,
+    /// Those that were dropped since a better pair has the same target.
+    #[serde(skip)]
+    pub(super) same_target: Option<usize>,
+    /// The least score that was kept, if there was a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least: Option<f64>,
+    /// Scores below which these percentages of the pairs are.
+    percentiles: Vec<(u32, f64)>,
+}
+
+impl ScoredPairs {
+    pub(super) fn new(scorer: PairScorer, one_per_target: bool) -> Result<Self> {
+        let file = tempfile::tempfile().map_err(Error::io("create a file in", &std::env::temp_dir()))?;
+        let best = one_per_target.then(HashMap::new);
+        Ok(Self { scorer, waiting: BufWriter::new(file), scores: Vec::new(), best })
+    }
+
+    pub(super) fn add(&mut self, lines: Vec<usize>, pairs: Vec<SentencePair>) -> Result<()> {
+        let scores = self.scorer.scores(&pairs)?;
+        for ((line, pair), score) in lines.into_iter().zip(pairs).zip(&scores) {
+            if let Some(best) = &mut self.best {
+                let place = best.entry(pair.target_hash()).or_insert(self.scores.len());
+                if self.scores.get(*place).is_some_and(|other| score > other) {
+                    *place = self.scores.len();
+                }
+            }
+            let row = serde_json::to_string(&(line, pair.src, pair.tgt)).expect("text and a number");
+            writeln!(self.waiting, "{row}").map_err(Self::unwritable)?;
+            self.scores.push(*score);
+        }
+        Ok(())
+    }
+
+    fn unwritable(error: io::Error) -> Error {
+        Error::io("write a file in", &std::env::temp_dir())(error)
+    }
+
+    /// Passes on all pairs, and says how they were scored.
+    pub(super) fn finish(self, limit: Option<ScoreLimit>, sink: &mut Sink) -> Result<ScoreReport> {
+        let least = limit.and_then(|limit| limit.least(&self.scores));
+        let mut file = self.waiting.into_inner().map_err(|error| Self::unwritable(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(Self::unwritable)?;
+        let (mut dropped, mut same_target) = (0, 0);
+        for (place, (row, &score)) in BufReader::new(file).lines().zip(&self.scores).enumerate() {
+            let row = row.map_err(Self::unwritable)?;
+            let (line, src, tgt): (usize, String, String) =
+                serde_json::from_str(&row).map_err(|error| Self::unwritable(error.into()))?;
+            let pair = SentencePair { src, tgt };
+            let rule = if least.is_some_and(|least| score < least) {
+                dropped += 1;
+                LOW_SCORE
+            } else if self.best.as_ref().is_some_and(|best| best[&pair.target_hash()] != place) {
+                same_target += 1;
+                CleaningRule::SameTarget.name()
+            } else {
+                sink.keep(&pair, Some(score))?;
+                continue;
+            };
+            sink.drop(rule, line, CleanedPair { pair, mended: Vec::new(), dropped: None })?;
+        }
+        let mut scores = self.scores;
+        scores.sort_unstable_by(f64::total_cmp);
+        let of = |percent: u32| Some((percent, *scores.get(scores.len() * percent as usize / 100)?));
+        let percentiles = [1, 5, 10, 25, 50, 75].into_iter().filter_map(of).collect();
+        let same_target = self.best.map(|_| same_target);
+        Ok(ScoreReport { pairs: scores.len(), dropped, same_target, least, percentiles })
+    }
+}
+
+impl ScoreReport {
+    /// The number of pairs that were dropped.
+    pub(super) fn worse(&self) -> u64 {
+        (self.dropped + self.same_target.unwrap_or(0)) as u64
+    }
+
+    /// What is dropped by scores, with its number and its meaning.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&'static str, usize, &'static str)> {
+        let rule = CleaningRule::SameTarget;
+        let same_target = self.same_target.map(|pairs| (rule.name(), pairs, rule.meaning()));
+        iter::once((LOW_SCORE, self.dropped, "a low score by the models")).chain(same_target)
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("scored: {}", count(self.pairs, "pair"))];
+        let below = self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {score:.3}"));
+        lines.extend(Some(below.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
+        lines.extend(self.least.map(|least| format!("the limit is {least:.3}")));
+        lines
+    }
+}
