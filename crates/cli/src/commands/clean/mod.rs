@@ -16,7 +16,7 @@ use attentive_distill::{PairScorer, ScoreLimit};
 use serde::Serialize;
 
 use self::scored_pairs::{ScoreReport, ScoredPairs};
-use self::sink::{Example, Sink};
+use self::sink::{DroppedExample, Sink};
 use crate::corpus_files::corpus;
 use crate::examples::printable;
 use crate::message;
@@ -259,7 +259,7 @@ fn check_outputs(args: &Args) -> Result<()> {
 fn report(
     report: &CleaningReport,
     scores: Option<&ScoreReport>,
-    examples: &BTreeMap<&'static str, Vec<Example>>,
+    examples: &BTreeMap<&'static str, Vec<DroppedExample>>,
 ) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];

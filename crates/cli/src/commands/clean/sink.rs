@@ -9,7 +9,7 @@ use super::Args;
 use crate::output::OutputWriter;
 
 /// A dropped pair with the number of its line.
-pub(super) type Example = (usize, CleanedPair);
+pub(super) type DroppedExample = (usize, CleanedPair);
 
 /// Where pairs go.
 pub(super) struct Sink {
@@ -17,7 +17,7 @@ pub(super) struct Sink {
     dropped: Option<OutputWriter>,
     /// The number of dropped pairs of each rule that are shown.
     n_examples: usize,
-    examples: BTreeMap<&'static str, Vec<Example>>,
+    examples: BTreeMap<&'static str, Vec<DroppedExample>>,
 }
 
 impl Sink {
@@ -61,7 +61,7 @@ impl Sink {
     }
 
     /// Completes the files, and returns the examples.
-    pub(super) fn finish(self) -> Result<BTreeMap<&'static str, Vec<Example>>> {
+    pub(super) fn finish(self) -> Result<BTreeMap<&'static str, Vec<DroppedExample>>> {
         for out in self.outputs.into_iter().chain(self.dropped) {
             out.finish()?;
         }
