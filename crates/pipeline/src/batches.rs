@@ -13,10 +13,11 @@ pub const POSITIONS: usize = 1 << 13;
 /// sentences of 50 tokens with a beam width of 5.
 pub(super) const SEARCH_POSITIONS: usize = 1 << 14;
 
-/// Maximum number in each of many searches, at least: that of 16 sentences of 50 tokens.
+/// Maximum number in each of many searches, at least: that of 16 sentences of 50
+/// tokens with a beam width of 5.
 pub(super) const SEARCH_POSITIONS_EACH: usize = 1 << 12;
 
-/// Maximum number on a GPU: that of 256 sentences of 50 tokens.
+/// Maximum number on a GPU: that of 256 sentences of 50 tokens with a beam width of 5.
 pub(super) const SEARCH_POSITIONS_GPU: usize = 1 << 16;
 
 /// Batches of `examples` of similar length; the `lines` of a batch are those of its examples. `masking` hides
