@@ -22,14 +22,17 @@ PARTS = ("train", "valid", "test")
 MOST_OF_A_SMALL_PART = 1000
 
 
-def index(lists, ending):
-    """The index of the main archive whose name ends so, as text."""
+def stanzas(lists, ending):
+    """The stanzas of all indexes whose names end so: there is one for each component, such as `main` and `universe`."""
+    texts = []
     for path in sorted(lists.iterdir()):
         name = re.sub(r"\.(lz4|gz|xz|zst)$", "", unquote(path.name))
         if name.endswith(ending) and not re.search("security|updates|backports", name):
             command = ["/usr/lib/apt/apt-helper", "cat-file", str(path)]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    raise SystemExit(f"{lists} has no index …{ending}: load it with apt-get update, as the beginning of this file says")
+            texts.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    if not texts:
+        raise SystemExit(f"{lists} has no index …{ending}: load it with apt-get update, as the beginning of this file says")
+    return re.split(r"\n{2,}", "\n\n".join(texts))
 
 
 def fields(stanza):
@@ -40,7 +43,7 @@ def fields(stanza):
 def sources(lists):
     """The source package of each binary package."""
     found = {}
-    for stanza in re.split(r"\n{2,}", index(lists, "_Packages")):
+    for stanza in stanzas(lists, "_Packages"):
         entry = fields(stanza)
         if "Package" in entry:
             found[entry["Package"]] = entry.get("Source", entry["Package"]).split(" ")[0]
@@ -66,7 +69,7 @@ def segments(description):
 def descriptions(lists, language):
     """The package and the segments of each description, by the checksum of the English text."""
     found = {}
-    for stanza in re.split(r"\n{2,}", index(lists, f"_i18n_Translation-{language}")):
+    for stanza in stanzas(lists, f"_i18n_Translation-{language}"):
         entry = fields(stanza)
         text = entry.get(f"Description-{language}") or entry.get("Description")
         if text and "Description-md5" in entry and "Package" in entry:
@@ -132,6 +135,8 @@ def main():
             write(folder / f"{part}.en.gz", [src for src, _ in found])
             write(folder / f"{part}.{language}.gz", [tgt for _, tgt in found])
             print(f"en-{language} {part}: {len(found):,} pairs")
+            if not found:
+                raise SystemExit(f"no description in {options.lists} has a translation into `{language}`")
         alone = untranslated(english, theirs, source_of)
         write(folder / "mono.en.gz", alone)
         print(f"en-{language} mono: {len(alone):,} lines")

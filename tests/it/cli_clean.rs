@@ -37,7 +37,14 @@ fn what_is_dropped_and_mended_is_reported_and_written() {
     ] {
         assert!(lines.iter().any(|line| line.starts_with(&expected)), "{expected:?} in {report}");
     }
-    assert!(report.contains("copy, line 5\n  Three cats sleep.\n"), "{report}");
+    let shown = format!("copy, line 5\n  {:<56}  Three cats sleep.\n", "Three cats sleep.");
+    assert!(report.contains(&shown), "{report}");
+    let shown = format!(
+        "mended, line 1: before and after\n  {0:<56}  Ein Hund lÃ¤uft durch den Schnee.\n  {0:<56}  Ein Hund läuft \
+         durch den Schnee.\n",
+        "A dog runs through the snow."
+    );
+    assert!(report.contains(&shown), "{report}");
     assert_eq!(read(&folder, "b.en"), "A dog runs through the snow.\nFish & chips are good.\n");
     assert_eq!(read(&folder, "b.de"), "Ein Hund läuft durch den Schnee.\nFisch und Pommes sind gut.\n");
     let dropped = read(&folder, "d.tsv");
@@ -46,6 +53,9 @@ fn what_is_dropped_and_mended_is_reported_and_written() {
     let json: Value =
         serde_json::from_str(&stdout(&folder, "clean a.en a.de --without copy,duplicate --json")).unwrap();
     assert_eq!((json["pairs"].as_u64(), json["kept"].as_u64()), (Some(5), Some(4)));
+    stdout(&folder, "clean a.en a.de --no-mending --output b.tsv");
+    let kept = read(&folder, "b.tsv");
+    assert!(kept.contains("Fish &amp; chips") && kept.contains("lÃ¤uft"), "{kept}");
 }
 
 #[test]
@@ -89,7 +99,13 @@ fn lines_that_cannot_be_read_are_dropped() {
 fn columns_may_be_others() {
     let folder = Folder::new();
     folder.write("a.tsv", "1\tA dog runs here.\tEin Hund läuft hier.\t-0.5\n");
-    let outcome = folder.run("clean a.tsv --output b.tsv");
+    let expected = ["no line of `a.tsv` can be read", "expected 2 tab-separated columns", "`--columns 1 2`"];
+    folder.fails("clean a.tsv --output b.tsv", 1, &expected);
+    assert!(!folder.path("b.tsv").exists());
+    folder.write("b.jsonl", "{\"translation\": {\"en\": \"A dog.\", \"de\": \"Ein Hund.\"}}\n");
+    folder.fails("clean b.jsonl --columns en de", 1, &["no line of `b.jsonl` can be read"]);
+    folder.write("ä.tsv", "A dog 1.\tEin Hund 2.\n");
+    let outcome = folder.run("clean ä.tsv --output b.tsv");
     assert!(outcome.stderr.contains("no pair is left; `--explain 3`"), "{outcome:?}");
     stdout(&folder, "clean a.tsv --columns 2 3 --output b.tsv");
     assert_eq!(read(&folder, "b.tsv"), "A dog runs here.\tEin Hund läuft hier.\n");
@@ -99,6 +115,33 @@ fn columns_may_be_others() {
     folder.fails("clean a.csv a.csv --columns 1 2", 2, &["`--columns` is for tables"]);
     folder.fails("clean a.csv --columns 0 2", 2, &["`--columns 0`: columns count from 1"]);
     folder.fails("clean a.csv --columns 2 2", 2, &["the same column twice"]);
+}
+
+#[test]
+fn a_text_in_one_language_is_cleaned_like_pairs() {
+    let folder = Folder::new();
+    folder.write(
+        "mono.en",
+        b"A dog runs through the snow.\nFish &amp; chips are good.\n\nEin Hund rennt durch den tiefen Schnee.\n\
+          a dog runs through the snow\nA \xFF cat.\n1 2 3 4 5 6 7 8 9\nSee 5 [[cats]].\n",
+    );
+    let command = "clean mono.en --one-side --languages en --output clean.en --dropped d.tsv --explain 1";
+    let report = stdout(&folder, command);
+    let expected = "A dog runs through the snow.\nFish & chips are good.\nSee 5 [[cats]].\n";
+    assert_eq!(read(&folder, "clean.en"), expected);
+    let dropped = read(&folder, "d.tsv");
+    let rules: Vec<&str> = dropped.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
+    assert_eq!(rules, ["empty", "language", "duplicate", "unreadable", "letters"], "{report}");
+    assert!(dropped.contains("4\tlanguage\tEin Hund rennt durch den tiefen Schnee.\n"), "{dropped}");
+    assert!(!report.contains("numbers") && report.contains("mended: in 1 line"), "{report}");
+    folder.fails("clean mono.en", 2, &["does not tell its format"]);
+    folder.write("mono.txt", "A dog.\n");
+    folder.fails("clean mono.txt", 2, &["one side only", "`--one-side`"]);
+    folder.fails("clean mono.en mono.txt --one-side", 2, &["cleans one file"]);
+    folder.fails("clean mono.en --one-side --languages en de", 2, &["expected one language"]);
+    folder.fails("clean mono.en mono.en --languages en", 2, &["expected two languages"]);
+    folder.fails("clean . --one-side", 2, &["no file that can be read twice"]);
+    folder.fails("clean none.en --one-side", 1, &["none.en"]);
 }
 
 /// What would run without end, or out of stack.

@@ -178,13 +178,31 @@ fn only_what_changed_runs_again() {
     distill(&folder, "out");
     assert!(results(&folder, "out") == before);
 
-    // How the student searches changes no weights, but what is made of them.
+    assert!(report.contains("| student | undistilled |"), "{report}");
+    // How often the log has a line changes nothing.
     let config = fs::read_to_string(folder.path("student.toml")).unwrap();
+    let with =
+        |line: &str| folder.write("student.toml", config.replace("[train]", &format!("[train]\n{line}")));
+    with("keep_last = 9");
+    assert_eq!(stages(&distill(&folder, "out"), "is up to date"), ALL);
+    // How the student searches changes no weights, but what is made of them.
     folder.write("student.toml", config.replace("beam_width = 2", "beam_width = 3"));
-    let begun = stages(&distill(&folder, "out"), "begins").join(" ");
-    assert_eq!(begun, "student undistilled int8 report");
+    let said = distill(&folder, "out");
+    assert_eq!(stages(&said, "goes on"), ["student", "undistilled"], "{said}");
+    assert_eq!(stages(&said, "begins"), ["int8", "report"], "{said}");
+    assert!(results(&folder, "out")[..5] == before[..5], "the weights stay");
     let int8 = fs::read_to_string(folder.path("out/int8/model/config.toml")).unwrap();
     assert!(int8.contains("beam_width = 3"), "{int8}");
+    // More updates go on from fewer, and give the same bits as without a stop.
+    let plan = PLAN.replace("max_steps=8", "max_steps=12");
+    folder.write("plan.toml", &plan);
+    let said = distill(&folder, "out");
+    assert_eq!(stages(&said, "goes on"), ["student", "undistilled"], "{said}");
+    let longer = results(&folder, "out");
+    assert!(longer[3] != before[3]);
+    fs::remove_dir_all(folder.path("out/student")).unwrap();
+    distill(&folder, "out");
+    assert!(results(&folder, "out") == longer);
 }
 
 #[test]

@@ -169,3 +169,75 @@ fn what_a_model_for_firefox_lacks_is_named() {
         folder.fails(&format!("export other {TO_FIREFOX} --output out"), 2, &[expected]);
     }
 }
+
+const DISTILLATION: &str = "
+[teacher]
+models = ['teacher']
+choice = 'best'
+candidates = 3
+[text]
+parallel = { src = 'train.en', tgt = 'train.de' }
+[filter]
+without = ['duplicate']
+drop_worst = 0.1
+[student]
+config = 'c.toml'
+set = ['train.max_steps=4', 'train.validate_every=0']
+undistilled = true
+[test]
+src = 'val.en'
+tgt = 'val.de'
+[firefox]
+languages = ['en', 'de']
+calibrate = { src = 'val.en', tgt = 'val.de' }
+";
+
+/// The student learns from translations that the teacher chose in each way, and is exported with its origin.
+#[test]
+fn a_student_is_distilled_for_firefox() {
+    let folder = folder();
+    succeeds(&folder, "train c.toml --output teacher");
+    let distill = |plan: &str| {
+        folder.write("plan.toml", plan);
+        succeeds(&folder, "distill plan.toml --output out")
+    };
+    let said = distill(DISTILLATION);
+    assert!(said.contains("stage `firefox` begins"), "{said}");
+    let best = fs::read_to_string(folder.path("out/translations/pairs.tsv")).unwrap();
+    for model in ["student", "int8", "firefox"] {
+        let origin = fs::read(folder.path("out").join(model).join("model/distillation.json")).unwrap();
+        let origin: Value = serde_json::from_slice(&origin).unwrap();
+        assert_eq!(origin["plan"]["filter"]["drop_worst"], 0.1, "{origin}");
+        assert!(origin["teacher"][0]["provenance"].is_object(), "{origin}");
+    }
+    let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
+    let expected = [
+        "| student, int8 | student |",
+        "| student | undistilled |",
+        "BP = ",
+        "kept ",
+        "## In Firefox's engine",
+        "lines of the calibration, and BLEU from ",
+    ];
+    for expected in expected {
+        assert!(report.contains(expected), "{expected} in {report}");
+    }
+    let said = distill(DISTILLATION);
+    assert!(!said.contains("begins") && said.contains("stage `firefox` is up to date"), "{said}");
+    // A teacher of the opposite direction scores, too.
+    let backward =
+        DISTILLATION.replace("drop_worst", "backward = 'teacher'\nlanguages = ['en', 'de']\ndrop_worst");
+    let said = distill(&backward);
+    assert!(
+        said.contains("stage `translations` is up to date") && said.contains("stage `corpus` begins"),
+        "{said}"
+    );
+    for (choice, lines_of_each) in [("closest", 1), ("mbr", 1), ("all", 3)] {
+        let plan = DISTILLATION.replace("'best'", &format!("'{choice}'"));
+        let said = distill(&plan);
+        assert!(said.contains("stage `report` is done"), "{said}");
+        let pairs = fs::read_to_string(folder.path("out/translations/pairs.tsv")).unwrap();
+        assert_eq!(pairs.lines().count(), best.lines().count() * lines_of_each, "{choice}");
+        assert_ne!(pairs, best, "{choice}");
+    }
+}

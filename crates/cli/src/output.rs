@@ -15,6 +15,19 @@ use super::input::DASH;
 
 const STDOUT: &str = "standard output";
 
+/// Refuses a file for lines of plain text whose name promises another format.
+pub(super) fn refuse_other_format(path: &Path) -> Result<()> {
+    let name = path.to_string_lossy().to_lowercase();
+    let formats = [".gz", ".zst", ".csv", ".jsonl", ".tmx", ".xlf", ".xliff"];
+    match formats.into_iter().find(|end| name.ends_with(end)) {
+        None => Ok(()),
+        Some(other) => Err(Error::usage(
+            format!("`{}` would be no {other} file: what is written are lines of plain text", path.display()),
+            "give a name that ends in .tsv, or two for aligned files; compress them afterwards",
+        )),
+    }
+}
+
 /// A buffered writer that knows its name. Output to a file is kept only if [`OutputWriter::finish`] is
 /// called.
 pub(super) struct OutputWriter {

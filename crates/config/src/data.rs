@@ -77,13 +77,13 @@ pub struct DataConfig {
     pub alignments: Option<PathBuf>,
     /// Where the encoded training data are kept during training. The batches and their order do not depend on
     /// it.
-    #[schemars(extend("x-resume" = "free"))]
+    #[schemars(extend("x-resume" = "free", "x-weights" = "none"))]
     pub store: StoreKind,
     /// The folder for training data on disk. By default, it is `.attentive` beside the first file of
     /// `data.train`; if that file is a pattern such as `corpus/*/part.gz`, it is in the folder where the
     /// pattern begins.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("examples" = ["/scratch/attentive"], "x-resume" = "free"))]
+    #[schemars(extend("examples" = ["/scratch/attentive"], "x-resume" = "free", "x-weights" = "none"))]
     pub store_dir: Option<PathBuf>,
 }
 

@@ -15,17 +15,21 @@ pub struct DecodeConfig {
     /// The number of hypotheses that beam search keeps at each step; 1 for greedy search. Wider beams are
     /// slower. It has no effect on validation, whose search is always greedy.
     #[schemars(range(min = 1, max = MAX_BEAM_WIDTH))]
-    #[schemars(extend("x-also" = "beam beam_size beams num_beams n_beams validate_beam valid_beam_size"))]
+    #[schemars(extend(
+        "x-also" = "beam beam_size beams num_beams n_beams validate_beam valid_beam_size",
+        "x-weights" = "none"
+    ))]
     pub beam_width: usize,
     /// The exponent of the length penalty, as in transformers and CTranslate2; 0 for none. Larger values
     /// prefer longer translations.
-    #[schemars(range(min = 0), extend("x-also" = "alpha normalize lenpen beam_alpha"))]
+    #[schemars(range(min = 0), extend("x-also" = "alpha normalize lenpen beam_alpha", "x-weights" = "none"))]
     pub length_penalty: f64,
     /// The formula of the length penalty, by which the sum of the log-probabilities of the tokens is divided.
+    #[schemars(extend("x-weights" = "none"))]
     pub length_penalty_formula: LengthPenaltyFormula,
     /// What is subtracted from the log-probability of a translation for each of its tokens, before the length
     /// penalty divides it. A negative number prefers longer translations.
-    #[schemars(extend("x-also" = "word_reward length_reward"))]
+    #[schemars(extend("x-also" = "word_reward length_reward", "x-weights" = "none"))]
     pub word_penalty: f64,
     /// The factor in the length limit: a translation has at most `max_new_factor` × source tokens +
     /// `max_new_extra` tokens.
@@ -36,6 +40,7 @@ pub struct DecodeConfig {
     #[schemars(range(min = 0))]
     pub max_new_extra: usize,
     /// When the beam search of a sentence ends.
+    #[schemars(extend("x-weights" = "none"))]
     pub early_stopping: EarlyStopping,
     /// The smallest number of tokens in a translation. `</s>`, which does not count, is not generated before.
     pub min_length: usize,
@@ -44,6 +49,7 @@ pub struct DecodeConfig {
     /// The number of sentences that are translated together, by all threads; 0 for the number that is usually
     /// fastest: 16 for each thread, 256 on a GPU. The translations do not depend on it; larger batches need
     /// more RAM.
+    #[schemars(extend("x-weights" = "none"))]
     pub batch_size: usize,
     /// The number type in which keys and values of attention are kept while a text is decoded. It has no
     /// effect on additive attention, nor on recurrent layers. On a GPU it is `f32`, whatever is configured.

@@ -5,6 +5,8 @@ use toml::{Table, Value};
 use super::schema::{KEYS, Key, fact};
 use super::{Config, ScheduleKind, table};
 
+const MAX_STEPS: &str = "train.max_steps";
+
 /// A key whose value differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyDifference {
@@ -25,6 +27,20 @@ impl Config {
             let is_bound = || bound.iter().any(|bound| key.starts_with(bound));
             !unused.contains(&key) && (!is_free(key) || is_bound())
         })
+    }
+
+    /// The keys on which the weights of a finished training depend, in TOML. `train.max_steps` is among them
+    /// only if the learning rate depends on it; otherwise more updates go on from fewer.
+    pub fn recipe(&self) -> String {
+        let mut table = Table::try_from(self).unwrap_or_default();
+        let weightless = KEYS.iter().filter(|key| fact(key.schema, "x-weights") == "none");
+        weightless.for_each(|key| table::remove(&mut table, &key.path));
+        let schedule = &self.train.schedule;
+        let bound = bound_by_schedule(schedule.kind, schedule.decay_steps);
+        if !bound.contains(&MAX_STEPS) && schedule.kind != ScheduleKind::Wsd {
+            table::remove(&mut table, MAX_STEPS);
+        }
+        table.to_string()
     }
 
     /// The first key that has another value in `other`.
@@ -54,7 +70,7 @@ impl Config {
 /// Keys that the learning rate depends on under this schedule, though other schedules leave them free.
 fn bound_by_schedule(kind: ScheduleKind, decay_steps: u64) -> &'static [&'static str] {
     match kind {
-        ScheduleKind::Cosine | ScheduleKind::Linear if decay_steps == 0 => &["train.max_steps"],
+        ScheduleKind::Cosine | ScheduleKind::Linear if decay_steps == 0 => &[MAX_STEPS],
         ScheduleKind::Plateau => &["train.validate_every", "data.valid"],
         _ => &[],
     }
@@ -74,6 +90,30 @@ fn is_free(key: &str) -> bool {
 mod tests {
     use super::*;
     use crate::OptimizerKind;
+
+    #[test]
+    fn a_recipe_has_what_weights_depend_on() {
+        let config = Config::default();
+        let same = |change: fn(&mut Config)| {
+            let mut other = config.clone();
+            change(&mut other);
+            other.recipe() == config.recipe()
+        };
+        assert!(same(|c| c.decode.beam_width += 1));
+        assert!(same(|c| c.train.log_every += 1));
+        assert!(same(|c| c.train.max_steps += 1), "{}", config.recipe());
+        assert!(!same(|c| c.decode.min_length += 1), "validation depends on it");
+        assert!(!same(|c| c.train.validate_every += 1));
+        assert!(!same(|c| c.seed += 1));
+        assert!(!same(|c| c.train.schedule.kind = ScheduleKind::Cosine));
+        let cosine = |steps| {
+            let mut config = config.clone();
+            config.train.schedule.kind = ScheduleKind::Cosine;
+            config.train.max_steps = steps;
+            config.recipe()
+        };
+        assert_ne!(cosine(10), cosine(20));
+    }
 
     #[test]
     fn limits_may_change_and_the_model_may_not() {

@@ -146,6 +146,7 @@ pub(super) fn join(section: &str, name: &str) -> String {
 /// - `x-task`: the task of the families that use a key outside `[model]`, if not all do: `translate`
 /// - `x-resume`: `free` if it may change when a run is resumed; `kept` if its default is computed from keys
 ///   that may
+/// - `x-weights`: `none` if the weights of a trained model do not depend on it
 pub(super) fn fact<'a>(schema: &'a Value, name: &str) -> &'a str {
     schema.get(name).and_then(Value::as_str).unwrap_or_default()
 }

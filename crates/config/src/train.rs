@@ -39,7 +39,7 @@ pub struct TrainConfig {
     /// the number of processes. Parameters are always exchanged in `f32`.
     pub exchange_precision: Float,
     /// The limit of the RAM that training may use, in MB; 0 for all that is free.
-    #[schemars(extend("x-resume" = "free"))]
+    #[schemars(extend("x-resume" = "free", "x-weights" = "none"))]
     pub max_memory_mb: u64,
     /// The device of updates and validations: `cpu`; `gpu`, the best GPU of the machine, or one for each of
     /// several processes; or `gpu:N`, the one of this number in the list of `attentive devices`. GPUs need a
@@ -78,7 +78,7 @@ pub struct TrainConfig {
     #[schemars(extend("x-resume" = "free"))]
     pub validate_sentences: usize,
     /// The number of sample translations to show after a validation.
-    #[schemars(extend("x-resume" = "free"))]
+    #[schemars(extend("x-resume" = "free", "x-weights" = "none"))]
     pub samples: usize,
     /// A program that scores the translations of the validation sentences, with its arguments. Three files
     /// are added to them: the source sentences, the translations and the references, a line each. The program
@@ -115,7 +115,7 @@ pub struct TrainConfig {
     #[schemars(extend("x-also" = "save_freq save_interval_updates save_steps", "x-resume" = "free"))]
     pub save_every: u64,
     /// The number of latest checkpoints to keep. It must be at least `train.average_last`.
-    #[schemars(range(min = 1), extend("x-resume" = "free"))]
+    #[schemars(range(min = 1), extend("x-resume" = "free", "x-weights" = "none"))]
     pub keep_last: usize,
     /// The number of latest checkpoints to average for the final model; 0 for the best checkpoint, or the
     /// last one if nothing is validated.
@@ -155,11 +155,12 @@ pub struct TrainConfig {
     #[schemars(range(min = 1))]
     #[schemars(extend(
         "x-also" = "logging_steps log_interval logging_freq disp_freq report_every",
-        "x-resume" = "free"
+        "x-resume" = "free",
+        "x-weights" = "none"
     ))]
     pub log_every: u64,
     /// Whether to write the log for TensorBoard, too.
-    #[schemars(extend("x-resume" = "free"))]
+    #[schemars(extend("x-resume" = "free", "x-weights" = "none"))]
     pub tensorboard: bool,
     /// The optimizer.
     pub optimizer: OptimizerConfig,

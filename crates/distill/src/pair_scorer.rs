@@ -40,6 +40,21 @@ impl PairScorer {
         Ok((scorer.forward.is_some() || scorer.backward.is_some()).then_some(scorer))
     }
 
+    /// Whether the models find most of the pairs far likelier with their sides exchanged.
+    ///
+    /// # Errors
+    /// Those of [`PairScorer::scores`].
+    pub fn expects_exchanged(&self, pairs: &[SentencePair]) -> Result<bool> {
+        /// A difference of the average log-probability of a token that is no chance.
+        const FAR: f64 = 1.0;
+        let exchanged = |pair: &SentencePair| SentencePair { src: pair.tgt.clone(), tgt: pair.src.clone() };
+        let exchanged: Vec<SentencePair> = pairs.iter().map(exchanged).collect();
+        let is_dual = self.forward.is_some() && self.backward.is_some();
+        let log = |score: f64| if is_dual { score.ln() } else { score };
+        let scores = self.scores(pairs)?.into_iter().zip(self.scores(&exchanged)?);
+        Ok(scores.filter(|&(given, other)| log(other) > log(given) + FAR).count() * 2 > pairs.len())
+    }
+
     /// Returns the score of each pair, the higher the better. By one model, it is the average natural
     /// log-probability of a token, `</s>` included. By both, it is exp(−(|Hₐ − Hᵦ| + ½(Hₐ + Hᵦ))), from 0 to
     /// 1, where the H are the negated averages (dual conditional cross-entropy: Junczys-Dowmunt 2018,

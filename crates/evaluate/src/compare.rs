@@ -91,7 +91,7 @@ pub struct System {
     pub by_length: Vec<AtLength>,
 }
 
-/// The scores of a system minus the scores of the first one, with p-values of the paired bootstrap.
+/// The scores of a system minus those of another one, with p-values of the paired bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Differences {
     pub bleu: Difference,
@@ -124,15 +124,16 @@ pub struct TestSet<'a> {
 }
 
 /// The statistics of a system's translations, line by line.
-struct Lines {
+pub struct ScoredLines {
     translations: Vec<String>,
     bleu: Segments<Bleu>,
     chrf: Segments<Chrf>,
     exact_match: Segments<ExactMatch>,
 }
 
-impl Lines {
-    fn differences(&self, first: &Self) -> Differences {
+impl ScoredLines {
+    /// The scores minus those of `first` on the same lines.
+    pub fn differences(&self, first: &Self) -> Differences {
         let bootstrap = Bootstrap::default();
         Differences {
             bleu: bootstrap.paired(&first.bleu, &self.bleu).difference,
@@ -163,10 +164,12 @@ pub fn compare<P: AsRef<Path>>(
     options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
 ) -> Result<Comparison> {
     let single = |(name, run): &(String, P)| (name.clone(), vec![run.as_ref().to_path_buf()]);
-    compare_ensembles(&runs.iter().map(single).collect::<Vec<_>>(), test, options)
+    let (comparison, _) = compare_ensembles(&runs.iter().map(single).collect::<Vec<_>>(), test, options)?;
+    Ok(comparison)
 }
 
-/// Like [`compare`], for systems of one or several models each, which work together as an ensemble.
+/// Like [`compare`], for systems of one or several models each, which work together as an ensemble. Returns
+/// the statistics of each system, too, for further differences.
 ///
 /// # Errors
 /// Those of [`compare`]; [`Error::Usage`] for models that cannot work together.
@@ -177,7 +180,7 @@ pub fn compare_ensembles(
     runs: &[(String, Vec<PathBuf>)],
     test: TestSet<'_>,
     options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
-) -> Result<Comparison> {
+) -> Result<(Comparison, Vec<ScoredLines>)> {
     if test.bucket_width == 0 {
         return Err(Error::usage("the bucket width is 0", "use a width of at least 1"));
     }
@@ -190,7 +193,7 @@ pub fn compare_ensembles(
     }
     let entrants: Vec<Entrant> =
         runs.iter().map(|(name, run)| Entrant::load(name, run, &options)).collect::<Result<_>>()?;
-    let (mut systems, mut all): (Vec<System>, Vec<Lines>) = (Vec::new(), Vec::new());
+    let (mut systems, mut all): (Vec<System>, Vec<ScoredLines>) = (Vec::new(), Vec::new());
     for entrant in &entrants {
         let (mut system, lines) = entrant.measure(test, &places)?;
         system.difference = all.first().map(|first| lines.differences(first));
@@ -199,12 +202,13 @@ pub fn compare_ensembles(
     }
     let translations: Vec<&[String]> = all.iter().map(|lines| lines.translations.as_slice()).collect();
     let outputs = SystemOutputs { src: test.src, references: test.references, systems: &translations };
-    Ok(Comparison {
+    let comparison = Comparison {
         examples: outputs.most_different(test.examples),
         same_tokens: same_tokens(&entrants),
         systems,
         buckets: places.into_iter().map(|(bucket, _)| bucket).collect(),
-    })
+    };
+    Ok((comparison, all))
 }
 
 impl Entrant {
@@ -230,7 +234,7 @@ impl Entrant {
         })
     }
 
-    fn measure(&self, test: TestSet<'_>, places: &[(Bucket, Vec<usize>)]) -> Result<(System, Lines)> {
+    fn measure(&self, test: TestSet<'_>, places: &[(Bucket, Vec<usize>)]) -> Result<(System, ScoredLines)> {
         let Self { pipeline, options, .. } = self;
         let evaluation = evaluate(pipeline, test.src, test.references, options, &Processes::alone())?;
         let at_length = |(_, lines): &(Bucket, Vec<usize>)| {
@@ -244,7 +248,7 @@ impl Entrant {
             }
         };
         let (found, references) = (&evaluation.translations, test.references);
-        let lines = Lines {
+        let lines = ScoredLines {
             bleu: Segments::new(options.bleu, found, references),
             chrf: Segments::new(Chrf::default(), found, references),
             exact_match: Segments::new(ExactMatch, found, references),

@@ -13,7 +13,7 @@ use attentive_model::engine::InputProbe;
 use attentive_model::model::Parameter;
 use attentive_model::nn::{Blueprint, ParameterKind};
 use attentive_pipeline::{Pipeline, TranslateOptions};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::check;
 
@@ -25,7 +25,7 @@ const DEVIATIONS: f64 = 1.1;
 const LARGEST: f64 = 127.0;
 
 /// What a model loses by static 8-bit products.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Int8Cost {
     /// The number of lines of the test set.
     pub lines: usize,

@@ -21,6 +21,8 @@ pub struct MuonStep {
     pub momentum: f32,
     /// Factor applied to the gradient first, for averaging and clipping.
     pub grad_scale: f32,
+    /// The number type of the products of the iterations.
+    pub precision: Float,
 }
 
 /// Updates the average `mean` of the gradients of a matrix with `cols` columns, `m = μm + (1 − μ)g`, and
@@ -39,7 +41,7 @@ pub fn muon_direction(mean: &mut [f32], grad: &[f32], cols: usize, step: MuonSte
     } else {
         nesterov(&mut direction, mean, grad, step);
     }
-    orthogonalize(&mut direction, cols);
+    orthogonalize(&mut direction, cols, step.precision);
     direction
 }
 
@@ -55,10 +57,11 @@ vectorized! {
 }
 
 /// Newton–Schulz iterations over the matrix `x` with `cols` columns.
-fn orthogonalize(x: &mut Vec<f32>, cols: usize) {
+fn orthogonalize(x: &mut Vec<f32>, cols: usize, precision: Float) {
     let rows = x.len() / cols.max(1);
     let norm = sums_of_squares(x).iter().sum::<f64>().sqrt() + EPSILON;
-    x.iter_mut().for_each(|x| *x = (f64::from(*x) / norm) as f32);
+    let scale = norm.recip() as f32;
+    x.iter_mut().for_each(|x| *x *= scale);
     let [a, b, c] = COEFFICIENTS;
     // The squares are products of the shorter side.
     let is_wide = rows <= cols;
@@ -69,15 +72,15 @@ fn orthogonalize(x: &mut Vec<f32>, cols: usize) {
     for _ in 0..ITERATIONS {
         let (outer, inner) = (View::rows(x, cols), View::transposed(x, cols));
         let (left, right, k) = if is_wide { (outer, inner, cols) } else { (inner, outer, rows) };
-        Product::new(k, left, right).write(Float::F32, [side, side], &mut gram);
-        // bA + cA²
+        Product::new(k, left, right).write(precision, [side, side], &mut gram);
+        // aI + bA + cA²
         let square = View::rows(&gram, side);
-        Product::new(side, square, square).write(Float::F32, [side, side], &mut polynomial);
+        Product::new(side, square, square).write(precision, [side, side], &mut polynomial);
         polynomial.iter_mut().zip(&gram).for_each(|(square, &gram)| *square = b * gram + c * *square);
+        polynomial.iter_mut().step_by(side + 1).for_each(|diagonal| *diagonal += a);
         let factor = View::rows(&polynomial, side);
         let (left, right) = if is_wide { (factor, outer) } else { (outer, factor) };
-        Product::new(side, left, right).write(Float::F32, [rows, cols], &mut next);
-        next.iter_mut().zip(&*x).for_each(|(next, &x)| *next += a * x);
+        Product::new(side, left, right).write(precision, [rows, cols], &mut next);
         std::mem::swap(x, &mut next);
     }
 }
@@ -88,7 +91,7 @@ mod tests {
     use crate::reference;
     use crate::testing::{assert_close, assert_same_on_all_pools, random};
 
-    const STEP: MuonStep = MuonStep { momentum: 0.95, grad_scale: 0.5 };
+    const STEP: MuonStep = MuonStep { momentum: 0.95, grad_scale: 0.5, precision: Float::F32 };
 
     #[test]
     fn directions_match_the_reference_on_any_number_of_threads() {
@@ -118,6 +121,20 @@ mod tests {
                 assert!((product - expected).abs() < 0.55, "rows {i} and {j}: {product}");
             }
         }
+    }
+
+    #[test]
+    fn bfloat16_turns_a_direction_by_less_than_a_degree() {
+        let (rows, cols) = (48, 130);
+        let grad = random(rows * cols, 4);
+        let direction = |precision| {
+            muon_direction(&mut vec![0.0; grad.len()], &grad, cols, MuonStep { precision, ..STEP })
+        };
+        let (exact, rounded) = (direction(Float::F32), direction(Float::Bf16));
+        assert_ne!(exact, rounded);
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        let cosine = dot(&exact, &rounded) / (dot(&exact, &exact) * dot(&rounded, &rounded)).sqrt();
+        assert!(cosine > 0.99985, "{cosine}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem;
 use std::ops::Range;
 
-use attentive_config::{OptimizerConfig, OptimizerKind, TrainConfig};
+use attentive_config::{Float, OptimizerConfig, OptimizerKind, TrainConfig};
 use attentive_device::{BufferSliceMut, OptimizerStep, current};
 use attentive_kernels::muon::{MuonStep, muon_direction};
 use attentive_kernels::optimizer::{AdamStep, SgdStep};
@@ -22,6 +22,8 @@ const MIN_LAZY_ELEMENTS: usize = if cfg!(test) { 1 } else { 4_000_000 };
 #[derive(Debug)]
 pub struct Optimizer {
     config: OptimizerConfig,
+    /// The number type of Muon's products.
+    precision: Float,
     /// `train.ema`.
     ema: f64,
     /// The state for each parameter, in the model's order.
@@ -110,7 +112,7 @@ impl Optimizer {
                 }
             })
             .collect();
-        Self { config: config.optimizer.clone(), ema: config.ema, states }
+        Self { config: config.optimizer.clone(), precision: config.products(), ema: config.ema, states }
     }
 
     /// Carries out all updates that rows of tables have missed, before [`Optimizer::state`].
@@ -184,7 +186,7 @@ impl Optimizer {
                 let part = BufferSliceMut { buffer: values, range: range.clone() };
                 if let (true, [mean]) = (*is_muons, &mut **slots) {
                     assert!(verdict.is_none(), "Muon is computed on the host");
-                    let direction = rates.muon_direction(&mut mean.values, gradient);
+                    let direction = rates.muon_direction(&mut mean.values, gradient, self.precision);
                     current().optimize(rates.muon(), part, Vec::new(), &direction, None);
                 } else {
                     let state = slots.iter_mut().map(|slot| &mut slot.values).collect();
@@ -312,10 +314,11 @@ impl<'a> Rates<'a> {
     }
 
     /// The direction of Muon's update, for the average `mean` of gradients.
-    fn muon_direction(&self, mean: &mut Buffer, gradient: &Buffer) -> Buffer {
+    fn muon_direction(&self, mean: &mut Buffer, gradient: &Buffer, precision: Float) -> Buffer {
         let step = MuonStep {
             momentum: self.config.muon_momentum as f32,
             grad_scale: self.scale.gradient_scale as f32,
+            precision,
         };
         let cols = self.shape[self.shape.len() - 1];
         let mut direction = Vec::new();

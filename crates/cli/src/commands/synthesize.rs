@@ -13,7 +13,7 @@ use crate::fingerprint::fingerprint;
 use crate::input::DASH;
 use crate::message;
 use crate::model::ModelArgs;
-use crate::output::same_output;
+use crate::output::{refuse_other_format, same_output};
 use crate::translator::TranslatorArgs;
 use crate::working::Working;
 
@@ -61,6 +61,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     if args.output.as_os_str() == DASH {
         return Err(Error::usage("`--output` cannot be standard output", "name a file"));
     }
+    refuse_other_format(&args.output)?;
     let mut read = std::iter::once(&args.text).chain(&args.references);
     if let Some(input) = read.find(|input| same_output(input, &args.output)) {
         let problem =

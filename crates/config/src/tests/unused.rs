@@ -167,6 +167,7 @@ fn facts_at_keys_are_known() {
                 "x-also" => assert!(!value.is_empty(), "{}", key.path),
                 "x-needs" => needed.extend(value.split(' ')),
                 "x-task" => assert_eq!(value, "translate", "{}", key.path),
+                "x-weights" => assert_eq!(value, "none", "{}", key.path),
                 "x-resume" => assert!(["free", "kept"].contains(&value), "{}", key.path),
                 _ => panic!("{}: {name}", key.path),
             }

@@ -14,6 +14,28 @@ const CONFIDENCE_IN_PAIR: f64 = 0.9;
 /// That of the likeliest of all languages, which must also be certain against the text's own.
 const CONFIDENCE_AMONG_ALL: f64 = 0.4;
 
+/// The language with this code, of which a region or a script may be a part, such as `pt_BR`.
+fn language(code: &str) -> Result<Lang> {
+    let lower = code.to_lowercase();
+    let language = match lower.split(['-', '_']).next().unwrap_or_default() {
+        // Norwegian, which is mostly Bokmål.
+        "no" | "nor" => "nb",
+        language => language,
+    };
+    let known = KnownLanguage::of(language);
+    known.and_then(|known| known.codes().find_map(Lang::from_code)).ok_or_else(|| {
+        let mut all: Vec<&str> = Lang::all().iter().map(|language| language.eng_name()).collect();
+        all.sort_unstable();
+        Error::usage(
+            format!("the language `{code}` cannot be recognized"),
+            format!(
+                "leave the languages out, or the rule `language`; what can be recognized is {}",
+                all.join(", ")
+            ),
+        )
+    })
+}
+
 /// The languages of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExpectedLanguages {
@@ -25,19 +47,22 @@ impl ExpectedLanguages {
     /// Returns the languages with these codes, such as `en` and `de`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a language that cannot be recognized.
+    /// [`Error::Usage`] for a language that cannot be recognized, and for the same one twice.
     pub fn new(src: &str, tgt: &str) -> Result<Self> {
-        let language = |code: &str| {
-            let known = KnownLanguage::of(&code.to_lowercase());
-            let found = known.and_then(|known| known.codes().find_map(Lang::from_code));
-            found.ok_or_else(|| {
-                Error::usage(
-                    format!("the language `{code}` cannot be recognized"),
-                    "give the codes of two languages that can, such as `en` and `de`, or leave out the rule `language`",
-                )
-            })
-        };
-        Ok(Self { src: language(src)?, tgt: language(tgt)? })
+        let both = Self { src: language(src)?, tgt: language(tgt)? };
+        if both.src == both.tgt {
+            let problem = format!("`{src}` and `{tgt}` are the same language");
+            return Err(Error::usage(problem, "give the codes of both sides, such as `en` and `de`"));
+        }
+        Ok(both)
+    }
+
+    /// Returns the language with this code, of texts that are paired with themselves.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a language that cannot be recognized.
+    pub fn of_one_side(code: &str) -> Result<Self> {
+        language(code).map(|language| Self { src: language, tgt: language })
     }
 
     /// Whether a side is clearly in another language than it should be.

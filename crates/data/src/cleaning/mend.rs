@@ -234,6 +234,30 @@ enum TextPart {
 
 /// The text with what was UTF-8 and read as Windows-1252 or Latin-1.
 fn decoded_once(text: &str) -> Cow<'_, str> {
+    let whole = with_lost_space(text);
+    match decoded_bytes(&whole) {
+        Cow::Owned(decoded) => Cow::Owned(decoded),
+        Cow::Borrowed(_) => whole,
+    }
+}
+
+/// The text with `à` where the second of its two bytes, a no-break space, became a blank: `Ã  la carte`. In
+/// Portuguese, `Ã` ends words in capitals alone.
+fn with_lost_space(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(place) = rest.find("Ã ") {
+        let (before, from) = rest.split_at(place);
+        out.push_str(before);
+        let is_of_capitals = out.chars().next_back().is_some_and(char::is_uppercase);
+        out.push_str(if is_of_capitals { "Ã" } else { "à" });
+        rest = &from["Ã".len()..];
+    }
+    out.push_str(rest);
+    if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
+}
+
+fn decoded_bytes(text: &str) -> Cow<'_, str> {
     let mut parts: Vec<TextPart> = Vec::new();
     for c in text.chars() {
         match (byte(c), parts.last_mut()) {

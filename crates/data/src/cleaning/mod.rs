@@ -41,6 +41,8 @@ pub struct CleaningOptions {
     pub languages: Option<ExpectedLanguages>,
     /// Whether only the first pair of each target is kept.
     pub one_per_target: bool,
+    /// Whether damage is mended.
+    pub mends: bool,
 }
 
 impl Default for CleaningOptions {
@@ -54,6 +56,7 @@ impl Default for CleaningOptions {
             min_words_of_letters: 0.4,
             languages: None,
             one_per_target: false,
+            mends: true,
         }
     }
 }
@@ -109,7 +112,7 @@ impl Cleaner {
     /// Creates a cleaner that has seen nothing.
     pub fn new(options: CleaningOptions) -> Self {
         let mut report = CleaningReport {
-            mended: Mend::ALL.map(|mend| (mend, 0)).into(),
+            mended: if options.mends { Mend::ALL.map(|mend| (mend, 0)).into() } else { Vec::new() },
             dropped: CleaningRule::ALL.map(|rule| (rule, 0)).into(),
             ..CleaningReport::default()
         };
@@ -180,7 +183,7 @@ impl CleaningOptions {
             let pair = SentencePair::default();
             return (CleanedPair { pair, mended: Vec::new(), dropped }, 0);
         };
-        let (pair, mended) = mend::mended(pair);
+        let (pair, mended) = if self.mends { mend::mended(pair) } else { (pair, Vec::new()) };
         let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
         let rules = CleaningRule::ALL.into_iter().filter(|rule| !self.without.contains(rule));
         let dropped = rules.into_iter().find(|rule| rule::is_broken(*rule, self, &pair, &sides));

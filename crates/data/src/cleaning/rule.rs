@@ -34,7 +34,11 @@ pub(super) fn is_broken(
             side.share_of_letters() < options.min_letters
                 || side.share_of_words_of_letters() < options.min_words_of_letters
         }),
-        CleaningRule::Copy => src.words.len() > 2 && pair.src.to_lowercase() == pair.tgt.to_lowercase(),
+        CleaningRule::Copy => {
+            let [src_words, tgt_words] = [&pair.src, &pair.tgt]
+                .map(|text| text.trim_end_matches(|c: char| !c.is_alphanumeric()).to_lowercase());
+            src.words.len() > 2 && src_words == tgt_words
+        }
         CleaningRule::Repetition => {
             let [src, tgt] = [&src.words, &tgt.words].map(|words| longest_repetition(words));
             src.max(tgt) >= REPETITION && src.min(tgt) < REPETITION - 1

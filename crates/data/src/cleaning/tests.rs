@@ -23,7 +23,7 @@ fn each_rule_drops_what_it_should() {
     use CleaningRule::*;
     let long = "word ".repeat(151);
     let long_word = format!("A {} here.", "x".repeat(101));
-    let cases: [(CleaningRule, &str, &str); 23] = [
+    let cases: [(CleaningRule, &str, &str); 25] = [
         (Empty, "", "Ein Hund läuft."),
         (Empty, "A dog runs.", " \t "),
         (Undecodable, "A dog runs through the snow.", "Ein Hund l\u{FFFD}uft durch den Schnee."),
@@ -35,11 +35,13 @@ fn each_rule_drops_what_it_should() {
         (Letters, "12 34 56 78 90 - 12", "12 34 56 78 90 - 12"),
         (Letters, "+ - * / = a", "+ - * / = a"),
         (Copy, "A dog runs through the snow.", "a dog runs through the snow."),
+        (Copy, "A dog runs through the snow", "a dog runs through the snow."),
         (Repetition, "A dog runs through the deep snow.", "Ein Hund Ein Hund Ein Hund Ein Hund Ein"),
         (Markup, "A [[dog]] runs through the snow.", "Ein Hund läuft durch den Schnee."),
         (Markup, "A dog runs through the snow.", "Ein Hund {{läuft}} durch den Schnee."),
         (Numbers, "There are 3 dogs in the snow.", "Es sind 4 Hunde im Schnee."),
         (Numbers, "There are 3 dogs in the snow.", "Es sind Hunde im Schnee."),
+        (Numbers, "It has 1,0000 parts.", "Er hat 10000 Teile."),
         (Addresses, "See https://example.org/a for more.", "Siehe https://example.org/b für mehr."),
         (Addresses, "Write to a@example.org for more.", "Für mehr schreiben Sie uns bitte."),
         (Language, "Ein Hund läuft durch den tiefen Schnee.", "Ein Hund läuft durch den Schnee."),
@@ -69,7 +71,12 @@ fn good_pairs_are_kept_as_they_are() {
         ("Free Software", "Free Software"),
         ("Yes.", "Genau so ist es."),
         ("It costs 1,000.50 dollars in 2024.", "Es kostet 2024 1.000,50 Dollar."),
+        ("It has 12,345 parts and 1,000,000 words.", "Er hat 12345 Teile und 1 000 000 Wörter."),
+        ("On 05/11/2020, H2O and 10 m2 were here.", "Am 5.11.2020 waren H₂O und 10 m² hier."),
+        ("There are 42 dogs and 0 cats here.", "Es gibt ４２ Hunde und ٠ Katzen hier."),
         ("See https://example.org/.", "Siehe (https://example.org)."),
+        ("See http://example.org/a here.", "Siehe https://www.example.org/a hier."),
+        ("The word IRMÃ is short here.", "Das Wort IRMÃ ist kurz hier."),
         ("He said: no, no, no!", "Er sagte: nein, nein, nein!"),
         ("Use `<file>` and a < b > c.", "Nutzen Sie `<Datei>` und a < b > c."),
         ("Look at <b>this</b> dog here.", "Sieh <b>diesen</b> Hund hier an."),
@@ -102,6 +109,7 @@ fn damage_that_can_be_undone_is_mended() {
             "Ein Hund läuft über die Straße – schnell.",
         ),
         (Mend::Encoding, "FuÃ\u{9F}gÃ¤nger", "Fußgänger"),
+        (Mend::Encoding, "Ã  la carte, dÃ©jÃ  vu", "à la carte, déjà vu"),
         (Mend::Encoding, "Ð¡Ð¾Ð±Ð°ÐºÐ°", "Собака"),
         (Mend::Blanks, "  A dog\u{A0} runs.\t", "A dog runs."),
     ];
@@ -112,6 +120,14 @@ fn damage_that_can_be_undone_is_mended() {
         let (found, _) = mend::mended(pair("A dog", damaged));
         assert_eq!(found.tgt, expected);
     }
+}
+
+#[test]
+fn damage_stays_if_that_is_wanted() {
+    let options = CleaningOptions { mends: false, ..CleaningOptions::default() };
+    let damaged = pair("Fish &amp; chips &lt;b&gt;", "Fisch &amp; Pommes  &lt;b&gt;");
+    let found = Cleaner::new(options).clean(vec![Some(damaged.clone())]).remove(0);
+    assert_eq!((found.pair, found.mended, found.dropped), (damaged, Vec::new(), None));
 }
 
 #[test]
@@ -158,6 +174,11 @@ fn names_of_rules_and_languages_are_checked() {
     assert!(
         ExpectedLanguages::new("en", "xx").unwrap_err().to_string().contains("`xx` cannot be recognized")
     );
+    for code in ["pt_BR", "zh-CN", "no", "NB", "eng"] {
+        assert!(ExpectedLanguages::of_one_side(code).is_ok(), "{code}");
+    }
+    let same = ExpectedLanguages::new("en", "en_GB").unwrap_err().to_string();
+    assert!(same.contains("are the same language"), "{same}");
     // A pair that could not be read.
     assert_eq!(
         Cleaner::new(CleaningOptions::default()).clean(vec![None])[0].dropped,

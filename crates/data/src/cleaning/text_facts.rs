@@ -12,9 +12,9 @@ pub(super) struct TextFacts<'a> {
     n_words_of_letters: usize,
     /// The characters of the longest word that is no address.
     pub(super) longest_word: usize,
-    /// The groups of digits, sorted.
+    /// The numbers, as digits alone, sorted.
     pub(super) numbers: Vec<String>,
-    /// The addresses, in order.
+    /// The addresses, sorted.
     pub(super) addresses: Vec<&'a str>,
     /// Whether there are characters that no text has.
     pub(super) is_damaged: bool,
@@ -49,19 +49,61 @@ impl<'a> TextFacts<'a> {
 }
 
 /// The address of a page, a file or a person that `word` is, without punctuation around it.
-fn address(word: &str) -> Option<&str> {
+fn address<'a>(word: &'a str) -> Option<&'a str> {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '~'));
     let is_mail =
         |word: &str| word.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
     let is_address = word.contains("://") || word.starts_with("www.") || is_mail(word);
-    is_address.then(|| word.trim_end_matches('/'))
+    // A page is the same with and without these.
+    let optional = ["http://", "https://", "www."];
+    let page =
+        |word: &'a str| optional.iter().fold(word, |rest, start| rest.strip_prefix(start).unwrap_or(rest));
+    is_address.then(|| page(word).trim_end_matches('/'))
 }
 
-/// The groups of digits of `text`, sorted: 1,000 and 1.000 are the same two.
+/// The numbers of `text`, as digits alone, sorted: 1,000, 1.000 and 1000 are the same, and so are 5 and 05, and
+/// digits of other scripts.
 fn numbers(text: &str) -> Vec<String> {
-    let digits = |c: char| !c.is_ascii_digit();
-    let mut numbers: Vec<String> =
-        text.split(digits).filter(|part| !part.is_empty()).map(String::from).collect();
+    let mut numbers: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c| digit(c).is_some()) {
+        let (mut number, mut after) = digits(&rest[start..]);
+        // Thousands are grouped in many ways.
+        let mut is_group = number.len() <= 3;
+        while is_group && let Some(group) = after.strip_prefix(is_separator) {
+            let (next, behind) = digits(group);
+            is_group = next.len() == 3;
+            if is_group {
+                number.push_str(&next);
+                after = behind;
+            }
+        }
+        let significant = number.trim_start_matches('0');
+        numbers.push(if significant.is_empty() { "0" } else { significant }.to_owned());
+        rest = after;
+    }
     numbers.sort_unstable();
     numbers
+}
+
+/// The digits at the beginning of `text`, and what follows them.
+fn digits(text: &str) -> (String, &str) {
+    let end = text.find(|c| digit(c).is_none()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    (digits.chars().filter_map(digit).collect(), rest)
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '.' | ',' | '\'' | '’' | ' ' | '\u{A0}' | '\u{2009}' | '\u{202F}')
+}
+
+/// The digit from 0 to 9 that `c` is in any script, also above and below the line.
+fn digit(c: char) -> Option<char> {
+    /// The zeros of Arabic, Persian, Devanagari, Bengali, Gujarati, Tamil, Thai and the wide digits, and those
+    /// below the line; above it, 1 to 3 stand elsewhere.
+    const ZEROS: [char; 10] = ['0', '٠', '۰', '०', '০', '૦', '௦', '๐', '０', '₀'];
+    let raised = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let of_script = ZEROS.iter().map(|&zero| u32::from(c).wrapping_sub(u32::from(zero)));
+    let of_raised = raised.iter().position(|&other| other == c).map(|place| place as u32);
+    of_script.chain(of_raised).find(|&digit| digit < 10).and_then(|digit| char::from_digit(digit, 10))
 }

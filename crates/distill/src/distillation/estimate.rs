@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
@@ -23,6 +23,9 @@ use crate::SynthesisOptions;
 
 /// The number of lines that are translated, at most.
 const LINES: usize = 64;
+/// The number of them that are translated at once, and the time after which no more are.
+const AT_ONCE: usize = 16;
+const LONG_ENOUGH: Duration = Duration::from_secs(10);
 /// The number of pairs that a student is trained on, at most.
 const PAIRS: usize = 20_000;
 /// The number of updates, of which the first ones are not counted.
@@ -48,8 +51,15 @@ pub(super) fn translation_time(teacher: &Pipeline, text: &Path, options: &Synthe
         number += 1;
     }
     let start = Instant::now();
-    teacher.translate_lines_from(1, &sample, &options.translate)?;
-    Ok(start.elapsed().as_secs_f64() * n_lines as f64 / sample.len().max(1) as f64)
+    let mut n_translated = 0;
+    for part in sample.chunks(AT_ONCE) {
+        teacher.translate_lines_from(1, part, &options.translate)?;
+        n_translated += part.len();
+        if start.elapsed() > LONG_ENOUGH {
+            break;
+        }
+    }
+    Ok(start.elapsed().as_secs_f64() * n_lines as f64 / n_translated.max(1) as f64)
 }
 
 impl Distillation {

@@ -35,6 +35,7 @@ pub use self::plan::{
     DistillationPlan, FilterPlan, FirefoxPlan, LanguageCodes, ParallelText, StudentPlan, TeacherChoice,
     TeacherPlan, TextPlan,
 };
+use self::report::ReportedStages;
 pub use self::stages::{ExpectedTime, StageObserver, StageState};
 use self::stages::{StageResults, StageSpec, Stages, hash};
 use crate::FirefoxExport;
@@ -45,6 +46,8 @@ const PAIRS: &str = "pairs.tsv";
 const COUNTS: &str = "counts.json";
 /// What the filters have dropped.
 const FILTERED: &str = "filter.json";
+/// What 8 bits cost in Firefox's engine.
+const COST: &str = "cost.json";
 /// The file of the student's corpus.
 const CORPUS: &str = "corpus.tsv";
 /// The stage that aligns the words of the student's corpus.
@@ -55,6 +58,9 @@ const NO_TAGS: &str = "train.augmentation.inline_tags=0";
 const LINKS: &str = "links";
 /// The files of a model that training or quantization decides. Its configuration may be tuned afterwards.
 const MODEL: [&str; 2] = ["model/*.safetensors", "model/tokenizer*.json"];
+/// The files of a model for Firefox.
+const FIREFOX: [&str; 6] =
+    ["model/*.bin", "model/*.spm", "model/*.yml", "model/metadata.json", "model/model_info.json", COST];
 /// The description of the whole distillation.
 const DESCRIPTION: &str = "distillation.json";
 
@@ -167,11 +173,20 @@ impl Distillation {
             None
         };
         let quantized = self.quantize(&mut stages, &student, &corpus)?;
-        if let Some(firefox) = &self.plan.firefox {
-            self.export(&mut stages, firefox, &student, &corpus)?;
-        }
-        self.report(&mut stages, &student, &quantized, undistilled.as_ref(), ram)?;
-        if is_dry { Ok(()) } else { self.describe(&[&student, &quantized]) }
+        let firefox = match &self.plan.firefox {
+            Some(plan) => Some(self.export(&mut stages, plan, &student, &corpus)?),
+            None => None,
+        };
+        let reported = ReportedStages {
+            corpus: &corpus,
+            student: &student,
+            quantized: &quantized,
+            undistilled: undistilled.as_ref(),
+            firefox: firefox.as_ref(),
+        };
+        self.report(&mut stages, reported, ram)?;
+        let students = [Some(&student), Some(&quantized), firefox.as_ref()];
+        if is_dry { Ok(()) } else { self.describe(students.into_iter().flatten()) }
     }
 
     fn corpus(&self, stages: &mut Stages<'_>, translations: &[(PathBuf, String)]) -> Result<StageResults> {
@@ -201,7 +216,6 @@ impl Distillation {
             "int8",
             json!({
                 "student": student.identity()?,
-                "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
             }),
             &MODEL,
@@ -226,20 +240,19 @@ impl Distillation {
         firefox: &FirefoxPlan,
         student: &StageResults,
         corpus: &StageResults,
-    ) -> Result<()> {
+    ) -> Result<StageResults> {
         let calibrate = [hash(&firefox.calibrate.src)?, hash(&firefox.calibrate.tgt)?];
         let spec = StageSpec::new(
             "firefox",
             json!({
                 "student": student.identity()?,
-                "configuration": self.student_settings()?,
                 "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,
                 "calibrate": calibrate,
             }),
-            &["model/*", "cost.json"],
+            &FIREFOX,
         );
-        let exported = stages.run(spec, |dir, _| {
+        stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let text = read_lines(&firefox.calibrate.src)?;
             let references = [read_lines(&firefox.calibrate.tgt)?];
@@ -251,13 +264,12 @@ impl Distillation {
                 shortlist: Some([&src, &tgt]),
             };
             let (_, cost) = export.write(&student.path("model"), &dir.join("model"))?;
-            atomic::write_file(&dir.join("cost.json"), &to_json(&cost)?)
-        });
-        exported.map(drop)
+            atomic::write_file(&dir.join(COST), &to_json(&cost)?)
+        })
     }
 
     /// Writes down with each of `students` what they are made from.
-    fn describe(&self, students: &[&StageResults]) -> Result<()> {
+    fn describe<'a>(&self, students: impl Iterator<Item = &'a StageResults>) -> Result<()> {
         let provenance = |dir: &PathBuf| {
             let described = fingerprint(dir);
             json!({
@@ -275,7 +287,7 @@ impl Distillation {
             "texts": text.map(hashed).collect::<Result<Vec<_>>>()?,
         });
         let json = to_json(&description)?;
-        let of_students = students.iter().map(|student| student.path("model").join(DESCRIPTION));
+        let of_students = students.map(|student| student.path("model").join(DESCRIPTION));
         let mut paths = of_students.chain([self.dir.join(DESCRIPTION)]);
         paths.try_for_each(|path| atomic::write_file(&path, &json))
     }
@@ -301,6 +313,14 @@ fn check_files(plan: &DistillationPlan) -> Result<()> {
             let problem = format!("`{}` is no file that can be read several times", file.display());
             return Err(Error::usage(problem, "name files of text, not folders or pipes"));
         }
+    }
+    for file in &plan.text.monolingual {
+        SourceFile::of_lines(file).map_err(|error| match error {
+            Error::Line { path, line, problem } => {
+                Error::line(path, line, problem + "; `attentive clean` drops such lines")
+            }
+            error => error,
+        })?;
     }
     plan.teacher.models.iter().chain(&plan.filter.backward).try_for_each(|dir| check_translator(dir))?;
     if let Some(LanguageCodes([src, tgt])) = &plan.filter.languages {

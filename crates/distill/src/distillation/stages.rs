@@ -9,9 +9,10 @@ use std::time::Instant;
 use attentive_base::error::{Error, Result};
 use attentive_base::{hexadecimal, regular_file};
 use attentive_checkpoint::{atomic, describe, to_json};
+use attentive_config::Config;
 use attentive_pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The configuration of the model of a stage.
@@ -25,6 +26,9 @@ const FILE: &str = "stage.json";
 struct Record {
     /// All that its results depend on.
     inputs: Value,
+    /// What can change without making its results anew.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    details: Value,
     /// The SHA-256 of each result; `None` before all are made.
     results: Option<BTreeMap<String, String>>,
     /// The time that it has taken, in seconds, without what was lost when the program was killed.
@@ -77,6 +81,9 @@ pub(super) struct StageSpec<'a> {
     name: &'a str,
     /// All that the results depend on: settings, and the SHA-256 of files.
     inputs: Value,
+    /// What can change without making the results anew, and whether results with other details are to be
+    /// brought up to date rather than made anew.
+    details: Option<(Value, &'a dyn Fn(&Value) -> bool)>,
     /// The paths of the results in its folder. A `*` stands for any part of a name.
     results: &'a [&'a str],
     /// Whether it goes on where it ended if it was interrupted; otherwise it begins again.
@@ -91,12 +98,26 @@ pub(super) struct StageSpec<'a> {
 
 impl<'a> StageSpec<'a> {
     pub(super) fn new(name: &'a str, inputs: Value, results: &'a [&'a str]) -> Self {
-        Self { name, inputs, results, goes_on: false, estimate: None, ready: None, is_model: false }
+        Self {
+            name,
+            inputs,
+            details: None,
+            results,
+            goes_on: false,
+            estimate: None,
+            ready: None,
+            is_model: false,
+        }
     }
 
     /// The same, for a stage that makes a model.
     pub(super) fn of_model(self) -> Self {
         Self { is_model: true, ..self }
+    }
+
+    /// The same, for a stage whose work goes on with results that have other details if `is_usable` for them.
+    pub(super) fn with_details(self, details: Value, is_usable: &'a dyn Fn(&Value) -> bool) -> Self {
+        Self { details: Some((details, is_usable)), ..self }
     }
 
     /// The same, for a stage that begins only if `ready` has no error.
@@ -164,15 +185,19 @@ impl<'a> Stages<'a> {
             Some(_) => Some(record.seconds),
             None => record.last_seconds,
         });
-        let same = known.filter(|record| record.inputs == spec.inputs);
-        if let Some(Record { results: Some(hashes), seconds, .. }) = &same
+        let (details, is_usable) = spec.details.clone().unwrap_or((Value::Null, &|_| false));
+        let usable = known.filter(|record| {
+            record.inputs == spec.inputs && (record.details == details || is_usable(&record.details))
+        });
+        if let Some(Record { results: Some(hashes), seconds, details: made, .. }) = &usable
+            && *made == details
             && hash_all(&dir, spec.results)?.as_ref() == Some(hashes)
             && (!spec.is_model || describe(&dir.join("model")).is_ok())
         {
             self.observer.on(spec.name, StageState::UpToDate(*seconds));
             return Ok(StageResults { dir, hashes: hashes.clone() });
         }
-        let unfinished = same.filter(|record| record.results.is_none());
+        let unfinished = usable.filter(|record| record.results.is_none() || record.details != details);
         let spent = unfinished.filter(|_| spec.goes_on).map(|record| record.seconds);
         if self.is_dry {
             let expected = spec.expected(last_seconds)?;
@@ -187,7 +212,7 @@ impl<'a> Stages<'a> {
         spec.ready.map_or(Ok(()), |ready| ready())?;
         self.observer.on(spec.name, if spent.is_some() { StageState::Continued } else { StageState::Begun });
         let seconds = spent.unwrap_or(0.0);
-        let mut record = Record { inputs: spec.inputs, results: None, seconds, last_seconds };
+        let mut record = Record { inputs: spec.inputs, details, results: None, seconds, last_seconds };
         let json = to_json(&record)?;
         if spent.is_some() {
             atomic::write_file(&path, &json)?;
@@ -214,17 +239,14 @@ impl<'a> Stages<'a> {
 }
 
 impl StageResults {
-    /// The SHA-256 of all files that decide what the model of the stage does, its configuration included.
+    /// All that decides what the model of the stage does: the SHA-256 of its files, and how it searches.
     ///
     /// # Errors
-    /// [`Error::Io`] if the configuration cannot be read.
-    pub(super) fn identity(&self) -> Result<BTreeMap<String, String>> {
-        let mut all = self.hashes.clone();
+    /// Those of [`Config::load_stored`].
+    pub(super) fn identity(&self) -> Result<Value> {
         let config = self.path(CONFIG);
-        if config.exists() {
-            all.insert(CONFIG.to_owned(), hash(&config)?);
-        }
-        Ok(all)
+        let decode = config.exists().then(|| Config::load_stored(&config)).transpose()?;
+        Ok(json!({ "files": self.hashes, "decode": decode.map(|config| config.decode) }))
     }
 
     /// The result called `name`.

@@ -1,15 +1,17 @@
 //! The training of the student, and of the same model without a teacher.
 
+use std::cell::Cell;
 use std::path::{Path, absolute};
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::{atomic, fingerprint};
-use attentive_config::{Config, DataConfig};
+use attentive_checkpoint::{atomic, files, fingerprint};
+use attentive_config::{Config, DataConfig, DecodeConfig};
 use attentive_data::word_alignment::{Symmetrization, align_words};
 use attentive_data::{read_lines, training_files};
 use attentive_processes::Processes;
 use attentive_train::{Existing, Observer, RunOptions, on_device, train};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::stages::{StageResults, StageSpec, Stages, hash};
@@ -24,13 +26,16 @@ impl Distillation {
     ) -> Result<TrainingData> {
         let path = corpus.path(CORPUS);
         let mut parts = vec![json!({ "tsv": path_text(&path), "weight": 1.0 })];
-        let mut hashes = vec![json!(corpus.hashes[CORPUS])];
+        let mut texts = vec![json!(corpus.hashes[CORPUS])];
+        let mut hashes = texts.clone();
         let text = self.plan.text.parallel.as_ref().filter(|_| self.plan.text.original > 0.0);
         if let Some(text) = text {
             parts.push(original(text, self.plan.text.original));
-            hashes.push(json!([hash(&text.src)?, hash(&text.tgt)?, self.plan.text.original]));
+            let files = json!([hash(&text.src)?, hash(&text.tgt)?]);
+            hashes.push(json!([files, self.plan.text.original]));
+            texts.push(files);
         }
-        let mut data = TrainingData { parts, hashes, settings: Vec::new() };
+        let mut data = TrainingData { parts, texts, hashes, settings: Vec::new() };
         let strength = self.plan.student.guided_alignment;
         if strength > 0.0 {
             let aligned = self.align(stages, &data, &path, text)?;
@@ -49,6 +54,7 @@ impl Distillation {
     pub(super) fn check_student(&self) -> Result<()> {
         let corpus = TrainingData {
             parts: vec![json!({ "tsv": path_text(&self.dir.join("corpus").join(CORPUS)) })],
+            texts: Vec::new(),
             hashes: Vec::new(),
             settings: self.guidance.clone(),
         };
@@ -76,7 +82,7 @@ impl Distillation {
         corpus: &Path,
         original: Option<&ParallelText>,
     ) -> Result<StageResults> {
-        let spec = StageSpec::new(ALIGNMENT, json!({ "data": data.hashes }), &[LINKS]);
+        let spec = StageSpec::new(ALIGNMENT, json!({ "data": data.texts }), &[LINKS]);
         stages.run(spec, |dir, _| {
             let [mut src, mut tgt] = sides(corpus)?;
             if let Some(text) = original {
@@ -92,11 +98,16 @@ impl Distillation {
     /// The pairs of people alone.
     pub(super) fn original_data(&self) -> Result<TrainingData> {
         let text = self.plan.text.parallel.as_ref().expect("checked with the plan");
-        let hashes = vec![json!([hash(&text.src)?, hash(&text.tgt)?])];
+        let texts = vec![json!([hash(&text.src)?, hash(&text.tgt)?])];
         // There are no alignments of these pairs, by which tags are placed.
         let has_tags = self.student.train.augmentation.inline_tags > 0.0;
         let settings = has_tags.then(|| NO_TAGS.to_owned());
-        Ok(TrainingData { parts: vec![original(text, 1.0)], hashes, settings: Vec::from_iter(settings) })
+        Ok(TrainingData {
+            parts: vec![original(text, 1.0)],
+            hashes: texts.clone(),
+            texts,
+            settings: Vec::from_iter(settings),
+        })
     }
 
     pub(super) fn train(
@@ -112,10 +123,23 @@ impl Distillation {
             json!({ "data": data.hashes, "configuration": self.student_settings()? }),
             &MODEL,
         );
+        let details = StudentDetails { max_steps: self.own.train.max_steps, decode: self.own.decode.clone() };
+        let same_search = Cell::new(false);
+        let is_usable = |before: &Value| {
+            let Ok(before) = serde_json::from_value::<StudentDetails>(before.clone()) else { return false };
+            same_search.set(before.decode == details.decode);
+            before.max_steps <= details.max_steps
+        };
+        let rest = json!(details);
         let estimate = || self.training_time(interrupt);
-        let spec = spec.that_goes_on(&estimate);
+        let spec = spec.that_goes_on(&estimate).with_details(rest, &is_usable);
         stages.run(spec.of_model(), |dir, _| {
-            let config = self.configuration(data)?;
+            let mut config = self.configuration(data)?;
+            let stored = dir.join("model").join(files::CONFIG);
+            if same_search.get() && stored.exists() {
+                // It may have been tuned.
+                config.decode = Config::load_stored(&stored)?.decode;
+            }
             let options = RunOptions {
                 out: dir.join("model"),
                 existing: Existing::Resume,
@@ -137,7 +161,7 @@ impl Distillation {
         };
         let valid: Vec<String> = valid.iter().map(|file| hash(file)).collect::<Result<_>>()?;
         Ok(json!({
-            "settings": with_corpus(None).to_toml(),
+            "settings": with_corpus(None).recipe(),
             "valid": valid,
             "tokenizer": self.student.tokenizer.from.as_deref().map(fingerprint_of).transpose()?,
             "from": self.student.model.from.as_deref().map(fingerprint),
@@ -145,10 +169,20 @@ impl Distillation {
     }
 }
 
+/// What can change of a student's configuration without training it anew.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct StudentDetails {
+    /// More updates go on from fewer.
+    max_steps: u64,
+    decode: DecodeConfig,
+}
+
 /// Training data, as a configuration has them.
 pub(super) struct TrainingData {
     parts: Vec<Value>,
-    /// What they are.
+    /// The SHA-256 of their files.
+    texts: Vec<Value>,
+    /// What they are, with weights and alignments.
     hashes: Vec<Value>,
     /// Settings of the configuration that belong to them.
     settings: Vec<String>,

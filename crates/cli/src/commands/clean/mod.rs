@@ -1,9 +1,9 @@
 //! `attentive clean`: mends parallel text, and drops what cannot be a translation.
 
+mod cleaning_examples;
 mod scored_pairs;
 mod sink;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use attentive_base::count::{count, number};
@@ -16,11 +16,10 @@ use attentive_distill::{PairScorer, ScoreLimit};
 use serde::Serialize;
 
 use self::scored_pairs::{ScoreReport, ScoredPairs};
-use self::sink::{DroppedExample, Sink};
+use self::sink::Sink;
 use crate::corpus_files::corpus;
-use crate::examples::printable;
 use crate::message;
-use crate::output::{OutputWriter, same_output};
+use crate::output::{OutputWriter, refuse_other_format, same_output};
 use crate::table::aligned;
 
 const EXAMPLES: &str = "\
@@ -29,11 +28,13 @@ Examples:
   attentive clean corpus.tsv.gz --output clean.tsv --dropped dropped.tsv
   attentive clean train.en train.de --languages en de --explain 3
   attentive clean train.en train.de --score runs/en-de --score-backward runs/de-en --min-score 5% --output clean.tsv
+  attentive clean mono.en.gz --one-side --languages en --output mono.clean.en
 
 Without `--output`, only the report is printed: how many pairs each rule drops, and what was mended. A pair counts for the \
 first rule that it breaks, in the order of the report. `--dropped` writes each dropped pair with the number of its line and the \
 rule; look at these before you trust a rule, since what is wrong depends on the corpus. Program names, for example, are \
-rightly the same in both languages. `--without` turns rules off. The usual limits fit languages that put blanks between words; \
+rightly the same in both languages. `--explain` shows some side by side, and what was mended. `--without` turns rules off, and \
+`--no-mending` leaves text as it is. The usual limits fit languages that put blanks between words; \
 for Chinese, Japanese or Thai, try `--without ratio,long-word,numbers` first.
   Models find pairs that are well-formed, but no translations of each other. `--score` is the average natural log-probability \
 of a token of the target, `--score-backward` that of the source by a model of the opposite direction; with both, the score is \
@@ -51,7 +52,8 @@ const CHUNK: usize = 1 << 14;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Two aligned files, or one with both sides: tsv, csv, jsonl, tmx, xliff; also compressed.
+    /// Two aligned files, one with both sides (tsv, csv, jsonl, tmx, xliff), or with `--one-side` a text; also
+    /// compressed.
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
     /// Files to write: two aligned ones, or one with tab-separated sides, in which tabs become blanks.
@@ -66,13 +68,19 @@ pub(crate) struct Args {
     /// jsonl.
     #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
     columns: Vec<String>,
-    /// Codes of the languages of both sides, such as `en de`, to drop text in others.
-    #[arg(long, num_args = 2, value_names = ["SRC", "TGT"])]
+    /// Clean a text in one language, by the rules that are about one side; a line takes the place of a pair.
+    #[arg(long, conflicts_with_all = ["columns", "one_per_target", "score", "score_backward"])]
+    one_side: bool,
+    /// Codes of the languages of both sides, such as `en de`, to drop text in others; one with `--one-side`.
+    #[arg(long, num_args = 1..=2, value_names = ["SRC", "TGT"])]
     languages: Vec<String>,
     /// Rules that are not applied, separated by commas.
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     without: Vec<CleaningRule>,
-    /// Show N dropped pairs of each rule.
+    /// Leave damage as it is.
+    #[arg(long)]
+    no_mending: bool,
+    /// Show N dropped pairs of each rule, and N that were mended.
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true, conflicts_with = "json")]
     explain: usize,
     /// Most words of a side.
@@ -108,7 +116,43 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Rules that say nothing of a text that is paired with itself.
+const OF_TWO_SIDES: [CleaningRule; 7] = [
+    CleaningRule::Ratio,
+    CleaningRule::Copy,
+    CleaningRule::Repetition,
+    CleaningRule::Markup,
+    CleaningRule::Numbers,
+    CleaningRule::Addresses,
+    CleaningRule::SameTarget,
+];
+
 impl Args {
+    /// The corpus; a text in one language is paired with itself.
+    fn source(&self) -> Result<CorpusSource> {
+        if !self.one_side {
+            let source = corpus("`attentive clean`", &self.files, &self.languages, &self.columns)?;
+            if matches!(&source, CorpusSource::File(file) if file.format == CorpusFormat::Text) {
+                let problem = format!("`{}` has the lines of one side only", self.files[0].display());
+                return Err(Error::usage(problem, "name two aligned files, or add `--one-side`"));
+            }
+            return Ok(source);
+        }
+        match &self.files[..] {
+            [file] if file.is_file() || !file.exists() => Ok(CorpusSource::aligned(file, file)),
+            [file] => Err(Error::usage(
+                format!("`{}` is no file that can be read twice", file.display()),
+                "name a file of text, no folder or pipe",
+            )),
+            _ => Err(Error::usage("`--one-side` cleans one file", "name one, or leave the option out")),
+        }
+    }
+
+    /// What a pair is called.
+    fn unit(&self) -> &'static str {
+        if self.one_side { "line" } else { "pair" }
+    }
+
     fn options(&self) -> Result<CleaningOptions> {
         for (option, value, is_share) in [
             ("--max-ratio", self.max_ratio, false),
@@ -136,14 +180,26 @@ impl Args {
                 "leave one of them out",
             ));
         }
-        let languages = match &self.languages[..] {
-            [src, tgt] if !self.without.contains(&CleaningRule::Language) => {
-                Some(ExpectedLanguages::new(src, tgt)?)
+        let languages = match (&self.languages[..], self.one_side) {
+            ([], _) => None,
+            _ if self.without.contains(&CleaningRule::Language) => None,
+            ([src, tgt], false) => Some(ExpectedLanguages::new(src, tgt)?),
+            ([one], true) => Some(ExpectedLanguages::of_one_side(one)?),
+            (_, is_one_side) => {
+                let expected =
+                    if is_one_side { "one language" } else { "two languages, those of both sides" };
+                return Err(Error::usage(
+                    format!("`--languages {}`: expected {expected}", self.languages.join(" ")),
+                    "give codes such as `en`, and the files before the option",
+                ));
             }
-            _ => None,
         };
+        let mut without = self.without.clone();
+        if self.one_side {
+            without.extend(OF_TWO_SIDES);
+        }
         Ok(CleaningOptions {
-            without: self.without.clone(),
+            without,
             max_words: self.max_words,
             max_word_length: self.max_word_length,
             max_ratio: self.max_ratio,
@@ -152,6 +208,7 @@ impl Args {
             languages,
             // With scores, the best pair is known at the end.
             one_per_target: self.one_per_target && self.score.is_none() && self.score_backward.is_none(),
+            mends: !self.no_mending,
         })
     }
 }
@@ -162,20 +219,21 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if args.min_score.is_some() && scorer.is_none() {
         return Err(Error::usage("`--min-score` has no scores", "add `--score` or `--score-backward`"));
     }
-    let source = corpus("`attentive clean`", &args.files, &args.languages, &args.columns)?;
-    if matches!(&source, CorpusSource::File(file) if file.format == CorpusFormat::Text) {
-        let problem = format!("`{}` has the lines of one side only", args.files[0].display());
-        return Err(Error::usage(problem, "name two aligned files"));
-    }
-    let mut reader = PairReader::open(&source)?;
+    let mut reader = PairReader::open(&args.source()?)?;
     check_outputs(args)?;
     let mut sink = Sink::open(args)?;
-    let mut scored = scorer.map(|scorer| ScoredPairs::new(scorer, args.one_per_target)).transpose()?;
+    let folder = args.output.first().and_then(|path| path.parent());
+    let new = |scorer| ScoredPairs::new(scorer, args.one_per_target, folder);
+    let mut scored = scorer.map(new).transpose()?;
     let mut cleaner = Cleaner::new(options);
     loop {
         let read = reader.next(CHUNK)?;
         if read.is_empty() {
             break;
+        }
+        let problem = |(_, pair): &(usize, std::result::Result<_, String>)| pair.as_ref().err().cloned();
+        if cleaner.report().kept == 0 && read.iter().all(|one| problem(one).is_some()) {
+            return Err(unreadable(args, read[0].0, problem(&read[0]).unwrap_or_default()));
         }
         let (mut places, mut pairs) = (Vec::new(), Vec::new());
         for (line, pair) in read {
@@ -185,7 +243,12 @@ pub(super) fn run(args: &Args) -> Result<()> {
             pairs.push(pair);
         }
         let (mut kept, mut kept_lines) = (Vec::new(), Vec::new());
-        for ((line, problem), mut one) in places.into_iter().zip(cleaner.clean(pairs)) {
+        let before = if args.explain > 0 { pairs.clone() } else { Vec::new() };
+        let cleaned = cleaner.clean(pairs);
+        for ((line, _), (before, one)) in places.iter().zip(before.into_iter().zip(&cleaned)) {
+            sink.mended(*line, before, one);
+        }
+        for ((line, problem), mut one) in places.into_iter().zip(cleaned) {
             if let Some(problem) = problem {
                 one.pair.src = problem;
             }
@@ -212,13 +275,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
         rules.dropped.extend(same_target.map(|pairs| (CleaningRule::SameTarget, pairs as u64)));
         out.json(&JsonReport { rules, scores })?;
     } else {
-        let mut lines = report(cleaner.report(), scores.as_ref(), &examples);
+        let mut lines = report(cleaner.report(), scores.as_ref(), args.unit());
+        lines.extend(examples.lines(args.one_side));
         lines.extend(scores.iter().flat_map(ScoreReport::lines));
         lines.iter().try_for_each(|line| out.line(line))?;
     }
     let report = cleaner.report();
     if report.kept == worse && report.pairs > 0 && args.explain == 0 {
-        message::warning("no pair is left; `--explain 3` shows what is dropped");
+        let unit = args.unit();
+        message::warning(format_args!("no {unit} is left; `--explain 3` shows what is dropped"));
     }
     out.flush()
 }
@@ -232,6 +297,21 @@ struct JsonReport {
     scores: Option<ScoreReport>,
 }
 
+/// The error for text of which nothing can be read; `line` has this `problem`.
+fn unreadable(args: &Args, line: usize, problem: String) -> Error {
+    let file = args.files[0].display();
+    let of_table = args.files.len() == 1 && !args.one_side;
+    let hint = if of_table {
+        "name the columns of both sides, as in `--columns 1 2`"
+    } else {
+        "is it text in UTF-8, with lines of less than 100,000 bytes?"
+    };
+    Error::Data {
+        problem: format!("no line of `{file}` can be read; line {line}: {problem}"),
+        hint: Some(hint.into()),
+    }
+}
+
 /// Refuses files that would replace each other, and names that promise another format.
 fn check_outputs(args: &Args) -> Result<()> {
     let written: Vec<&PathBuf> = args.output.iter().chain(&args.dropped).collect();
@@ -243,24 +323,13 @@ fn check_outputs(args: &Args) -> Result<()> {
                 "give each output a name of its own",
             ));
         }
-        let name = path.to_string_lossy().to_lowercase();
-        let formats = [".gz", ".zst", ".csv", ".jsonl", ".tmx", ".xlf", ".xliff"];
-        if let Some(other) = formats.into_iter().find(|end| name.ends_with(end)) {
-            return Err(Error::usage(
-                format!("`{shown}` would be no {other} file: what is written are lines of plain text"),
-                "give two names for aligned files, or one that ends in .tsv; compress them afterwards",
-            ));
-        }
+        refuse_other_format(path)?;
     }
     Ok(())
 }
 
 /// The report as text.
-fn report(
-    report: &CleaningReport,
-    scores: Option<&ScoreReport>,
-    examples: &BTreeMap<&'static str, Vec<DroppedExample>>,
-) -> Vec<String> {
+fn report(report: &CleaningReport, scores: Option<&ScoreReport>, unit: &str) -> Vec<String> {
     let share = |pairs: u64| format!("{:.2} %", 100.0 * pairs as f64 / report.pairs.max(1) as f64);
     let row = |name: &str, pairs: u64| vec![name.to_owned(), number(pairs), share(pairs)];
     let worse = scores.map_or(0, ScoreReport::worse);
@@ -276,15 +345,8 @@ fn report(
     let mut lines: Vec<String> = table.zip(meanings).map(described).collect();
     let mended = report.mended.iter().filter(|(_, pairs)| *pairs > 0);
     lines.extend(
-        mended.map(|(mend, pairs)| {
-            format!("mended: in {}, {}", count(*pairs as usize, "pair"), mend.meaning())
-        }),
+        mended
+            .map(|(mend, pairs)| format!("mended: in {}, {}", count(*pairs as usize, unit), mend.meaning())),
     );
-    for (rule, shown) in examples {
-        for (line, one) in shown {
-            lines.extend([String::new(), format!("{rule}, line {line}")]);
-            lines.extend([&one.pair.src, &one.pair.tgt].map(|text| format!("  {}", printable(text))));
-        }
-    }
     lines
 }

@@ -1,9 +1,11 @@
 //! Pairs with scores.
 
 use std::collections::HashMap;
+use std::env;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::iter;
+use std::path::{Path, PathBuf};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
@@ -11,7 +13,8 @@ use attentive_data::cleaning::{CleanedPair, CleaningRule, SentencePair};
 use attentive_distill::{PairScorer, ScoreLimit};
 use serde::Serialize;
 
-use super::sink::Sink;
+use super::sink::{Sink, shown};
+use crate::message;
 
 /// What `--dropped` and `--explain` call a pair of a low score.
 pub(super) const LOW_SCORE: &str = "score";
@@ -19,6 +22,8 @@ pub(super) const LOW_SCORE: &str = "score";
 /// Pairs with scores, which wait in a file until all scores are known.
 pub(super) struct ScoredPairs {
     scorer: PairScorer,
+    /// Where they wait.
+    folder: PathBuf,
     waiting: BufWriter<File>,
     scores: Vec<f64>,
     /// The place of the best pair of each target, if the others are dropped.
@@ -43,13 +48,27 @@ pub(super) struct ScoreReport {
 }
 
 impl ScoredPairs {
-    pub(super) fn new(scorer: PairScorer, one_per_target: bool) -> Result<Self> {
-        let file = tempfile::tempfile().map_err(Error::io("create a file in", &std::env::temp_dir()))?;
+    /// Creates a file in `folder`, that of the output, or in that of temporary files.
+    pub(super) fn new(scorer: PairScorer, one_per_target: bool, folder: Option<&Path>) -> Result<Self> {
+        let folder = match folder {
+            None => env::temp_dir(),
+            Some(here) if here.as_os_str().is_empty() => PathBuf::from("."),
+            Some(folder) => folder.to_owned(),
+        };
+        let file = tempfile::tempfile_in(&folder).map_err(Error::io("create a file in", &folder))?;
         let best = one_per_target.then(HashMap::new);
-        Ok(Self { scorer, waiting: BufWriter::new(file), scores: Vec::new(), best })
+        Ok(Self { scorer, folder, waiting: BufWriter::new(file), scores: Vec::new(), best })
     }
 
     pub(super) fn add(&mut self, lines: Vec<usize>, pairs: Vec<SentencePair>) -> Result<()> {
+        /// So many pairs show in which direction models translate.
+        const TRIED: usize = 50;
+        if self.scores.is_empty() && self.scorer.expects_exchanged(&pairs[..pairs.len().min(TRIED)])? {
+            message::warning(
+                "the models find the pairs far likelier with their sides exchanged: do they translate in the other \
+                 direction?",
+            );
+        }
         let scores = self.scorer.scores(&pairs)?;
         for ((line, pair), score) in lines.into_iter().zip(pairs).zip(&scores) {
             if let Some(best) = &mut self.best {
@@ -59,26 +78,23 @@ impl ScoredPairs {
                 }
             }
             let row = serde_json::to_string(&(line, pair.src, pair.tgt)).expect("text and a number");
-            writeln!(self.waiting, "{row}").map_err(Self::unwritable)?;
+            writeln!(self.waiting, "{row}").map_err(Error::io("write a file in", &self.folder))?;
             self.scores.push(*score);
         }
         Ok(())
     }
 
-    fn unwritable(error: io::Error) -> Error {
-        Error::io("write a file in", &std::env::temp_dir())(error)
-    }
-
     /// Passes on all pairs, and says how they were scored.
     pub(super) fn finish(self, limit: Option<ScoreLimit>, sink: &mut Sink) -> Result<ScoreReport> {
         let least = limit.and_then(|limit| limit.least(&self.scores));
-        let mut file = self.waiting.into_inner().map_err(|error| Self::unwritable(error.into_error()))?;
-        file.seek(SeekFrom::Start(0)).map_err(Self::unwritable)?;
+        let unwritable = |error: io::Error| Error::io("write a file in", &self.folder)(error);
+        let mut file = self.waiting.into_inner().map_err(|error| unwritable(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(unwritable)?;
         let (mut dropped, mut same_target) = (0, 0);
         for (place, (row, &score)) in BufReader::new(file).lines().zip(&self.scores).enumerate() {
-            let row = row.map_err(Self::unwritable)?;
+            let row = row.map_err(unwritable)?;
             let (line, src, tgt): (usize, String, String) =
-                serde_json::from_str(&row).map_err(|error| Self::unwritable(error.into()))?;
+                serde_json::from_str(&row).map_err(|error| unwritable(error.into()))?;
             let pair = SentencePair { src, tgt };
             let rule = if least.is_some_and(|least| score < least) {
                 dropped += 1;
@@ -116,9 +132,10 @@ impl ScoreReport {
 
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("scored: {}", count(self.pairs, "pair"))];
-        let below = self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {score:.3}"));
+        let below =
+            self.percentiles.iter().map(|(percent, score)| format!("{percent} % below {}", shown(*score)));
         lines.extend(Some(below.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
-        lines.extend(self.least.map(|least| format!("the limit is {least:.3}")));
+        lines.extend(self.least.map(|least| format!("the limit is {}", shown(least))));
         lines
     }
 }

@@ -1,23 +1,18 @@
 //! Where pairs go.
 
-use std::collections::BTreeMap;
-
 use attentive_base::error::Result;
 use attentive_data::cleaning::{CleanedPair, SentencePair};
 
 use super::Args;
+use super::cleaning_examples::CleaningExamples;
 use crate::output::OutputWriter;
-
-/// A dropped pair with the number of its line.
-pub(super) type DroppedExample = (usize, CleanedPair);
 
 /// Where pairs go.
 pub(super) struct Sink {
     outputs: Vec<OutputWriter>,
     dropped: Option<OutputWriter>,
-    /// The number of dropped pairs of each rule that are shown.
-    n_examples: usize,
-    examples: BTreeMap<&'static str, Vec<DroppedExample>>,
+    is_one_side: bool,
+    examples: CleaningExamples,
 }
 
 impl Sink {
@@ -28,16 +23,18 @@ impl Sink {
             outputs.extend(OutputWriter::beside_stdout("--output", Some(path), inputs())?);
         }
         let dropped = OutputWriter::beside_stdout("--dropped", args.dropped.as_deref(), inputs())?;
-        Ok(Self { outputs, dropped, n_examples: args.explain, examples: BTreeMap::new() })
+        let examples = CleaningExamples::new(args.explain);
+        Ok(Self { outputs, dropped, is_one_side: args.one_side, examples })
     }
 
     pub(super) fn keep(&mut self, pair: &SentencePair, score: Option<f64>) -> Result<()> {
         match &mut self.outputs[..] {
             [] => Ok(()),
+            [one] if self.is_one_side => one.line(&pair.src),
             [both] => {
                 let [src, tgt] = [&pair.src, &pair.tgt].map(|text| text.replace('\t', " "));
                 match score {
-                    Some(score) => both.line(format_args!("{src}\t{tgt}\t{score:.4}")),
+                    Some(score) => both.line(format_args!("{src}\t{tgt}\t{}", shown(score))),
                     None => both.line(format_args!("{src}\t{tgt}")),
                 }
             }
@@ -51,20 +48,33 @@ impl Sink {
     pub(super) fn drop(&mut self, rule: &'static str, line: usize, one: CleanedPair) -> Result<()> {
         if let Some(out) = &mut self.dropped {
             let [src, tgt] = [&one.pair.src, &one.pair.tgt].map(|text| text.replace('\t', " "));
-            out.line(format_args!("{line}\t{rule}\t{src}\t{tgt}"))?;
+            if self.is_one_side {
+                out.line(format_args!("{line}\t{rule}\t{src}"))?;
+            } else {
+                out.line(format_args!("{line}\t{rule}\t{src}\t{tgt}"))?;
+            }
         }
-        let shown = self.examples.entry(rule).or_default();
-        if shown.len() < self.n_examples {
-            shown.push((line, one));
-        }
+        self.examples.add_dropped(rule, line, one.pair);
         Ok(())
     }
 
+    /// Hears what became of the pair on `line`.
+    pub(super) fn mended(&mut self, line: usize, before: Option<SentencePair>, one: &CleanedPair) {
+        if let (Some(before), None, false) = (before, one.dropped, one.mended.is_empty()) {
+            self.examples.add_mended(line, before, one.pair.clone());
+        }
+    }
+
     /// Completes the files, and returns the examples.
-    pub(super) fn finish(self) -> Result<BTreeMap<&'static str, Vec<DroppedExample>>> {
+    pub(super) fn finish(self) -> Result<CleaningExamples> {
         for out in self.outputs.into_iter().chain(self.dropped) {
             out.finish()?;
         }
         Ok(self.examples)
     }
+}
+
+/// A score, with its first digits however small it is.
+pub(super) fn shown(score: f64) -> String {
+    if score != 0.0 && score.abs() < 0.001 { format!("{score:.3e}") } else { format!("{score:.4}") }
 }
