@@ -168,23 +168,55 @@ fn what_a_run_takes_on_disk_is_predicted() {
 
 #[test]
 fn a_model_that_came_in_halves_is_exported_in_halves_after_training() {
-    let folder = folder_with(&["marian"]);
-    let path = folder.path("marian/provenance.json");
-    let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    provenance["numbers"] = "bf16".into();
-    fs::write(&path, provenance.to_string()).unwrap();
-    configure(&folder, "marian", "", PAIRS);
-    succeeds(&folder, "train c.toml --output run --set train.max_steps=4");
-    succeeds(&folder, "train c.toml --output run --resume");
-    let info: Value = serde_json::from_str(&folder.run("info run --json").stdout).unwrap();
-    assert_eq!((&info["precision"], &info["provenance"]["numbers"]), (&"f32".into(), &"bf16".into()));
-    let said = succeeds(&folder, "export run --to hf --output theirs");
-    assert!(said.contains("rounded to bf16, the number type of the imported model"), "{said}");
-    let file = fs::read(folder.path("theirs/model.safetensors")).unwrap();
-    let header = String::from_utf8_lossy(&file[..4000]);
-    assert!(header.contains("\"BF16\"") && !header.contains("\"F32\""), "{header}");
-    let config = fs::read_to_string(folder.path("theirs/config.json")).unwrap();
-    assert!(config.contains("\"torch_dtype\": \"bfloat16\""), "{config}");
+    let text = "train = { text = 'text' }\nhold_out = 0.2";
+    let kinds = [
+        ("marian", "", PAIRS),
+        ("m2m_100", "freeze = [\"*.positions.*\"]", PAIRS),
+        ("mbart", "", PAIRS),
+        ("t5", "", PAIRS),
+        ("llama", "", text),
+        ("gpt2", "", text),
+    ];
+    let folder = folder_with(&kinds.map(|(kind, ..)| kind));
+    for (kind, model, data) in kinds {
+        let path = folder.path(kind).join("provenance.json");
+        let mut provenance: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        provenance["numbers"] = "bf16".into();
+        fs::write(&path, provenance.to_string()).unwrap();
+        configure(&folder, kind, model, data);
+        succeeds(&folder, "train c.toml --output run --force --set train.max_steps=4");
+        succeeds(&folder, "train c.toml --output run --resume");
+        let info: Value = serde_json::from_str(&folder.run("info run --json").stdout).unwrap();
+        assert_eq!((&info["precision"], &info["provenance"]["numbers"]), (&"f32".into(), &"bf16".into()));
+        let theirs = format!("their-{kind}");
+        let said = succeeds(&folder, &format!("export run --to hf --output {theirs}"));
+        assert!(said.contains("rounded to bf16, the number type of the imported model"), "{kind}: {said}");
+        let file = fs::read(folder.path(&theirs).join("model.safetensors")).unwrap();
+        let header = String::from_utf8_lossy(&file[8..][..usize::from(file[0]) + 256 * usize::from(file[1])]);
+        assert!(header.contains("\"BF16\"") && !header.contains("\"F32\""), "{kind}: {header}");
+        let config = fs::read_to_string(folder.path(&theirs).join("config.json")).unwrap();
+        assert!(config.contains("\"torch_dtype\": \"bfloat16\""), "{kind}: {config}");
+        succeeds(&folder, &format!("import {theirs} --output again-{kind}"));
+    }
+}
+
+/// What `transformers` computes must not be trained: `train` and `info` say so, and `export` before it reads
+/// weights.
+#[test]
+fn trained_positions_that_transformers_computes_are_an_obstacle() {
+    let folder = folder_with(&["m2m_100"]);
+    let needed = "needs positions that were not trained: `freeze = [\"*.positions.*\"]`";
+    assert!(folder.run("info m2m_100").stdout.contains("transformers  M2M-100"));
+    configure(&folder, "m2m_100", "freeze = [\"*.embedding.weight\"]", PAIRS);
+    let said = succeeds(&folder, "train c.toml --output run");
+    assert!(said.contains(needed) && !said.contains("can be exported as M2M-100"), "{said}");
+    let info = folder.run("info run").stdout;
+    assert!(info.contains(needed), "{info}");
+    folder.fails("export run --to hf --output theirs", 2, &[needed]);
+    configure(&folder, "m2m_100", "freeze = [\"*.embedding.weight\", \"*.positions.*\"]", PAIRS);
+    let said = succeeds(&folder, "train c.toml --output frozen");
+    assert!(said.contains("can be exported as M2M-100") && !said.contains(needed), "{said}");
+    succeeds(&folder, "export frozen --to hf --output theirs");
 }
 
 #[test]

@@ -171,6 +171,7 @@ fn what_a_model_for_firefox_lacks_is_named() {
 }
 
 const DISTILLATION: &str = "
+licences = ['CC0']
 [teacher]
 models = ['teacher']
 choice = 'best'
@@ -210,6 +211,8 @@ fn a_student_is_distilled_for_firefox() {
         assert_eq!(origin["plan"]["filter"]["drop_worst"], 0.1, "{origin}");
         assert!(origin["teacher"][0]["provenance"].is_object(), "{origin}");
     }
+    let info = succeeds(&folder, "info out/student/model");
+    assert!(info.contains("  teacher   teacher\n  licences  CC0\n"), "{info}");
     let report = fs::read_to_string(folder.path("out/report/report.md")).unwrap();
     let expected = [
         "| student, int8 | student |",

@@ -13,6 +13,8 @@ pub const SHORTLIST: &str = "shortlist.safetensors";
 pub const REPORT: &str = "report.json";
 /// The searches from which `[decode]` was chosen.
 pub const TUNING: &str = "tuning.json";
+/// From which teacher, texts and filters a student was made.
+pub const DISTILLATION: &str = "distillation.json";
 /// The origin of the model.
 pub const PROVENANCE: &str = "provenance.json";
 /// The training log.
@@ -34,6 +36,7 @@ pub fn include(name: &str) -> bool {
         SHORTLIST,
         REPORT,
         TUNING,
+        DISTILLATION,
         PROVENANCE,
         METRICS,
         TENSORBOARD,

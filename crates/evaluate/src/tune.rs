@@ -117,11 +117,7 @@ pub fn tune(
     trials.add(own)?;
     let rescored = trials.rescored()?;
     for formula in LARGEST_EXPONENT.map(|(formula, _)| formula) {
-        let penalties = rescored.iter().rev().filter(|one| one.penalty.length_penalty_formula == formula);
-        // Of equals, the smallest exponent.
-        let best = penalties.max_by(|a, b| a.score.total_cmp(&b.score));
-        let LengthPenalty { length_penalty_formula, length_penalty } =
-            best.expect("every formula has exponents").penalty;
+        let LengthPenalty { length_penalty_formula, length_penalty } = best_of(&rescored, formula).penalty;
         let beam_width = options.widest;
         trials.add(&DecodeConfig { beam_width, length_penalty_formula, length_penalty, ..own.clone() })?;
     }
@@ -145,6 +141,16 @@ pub fn tune(
         chosen,
         difference,
     })
+}
+
+/// The best length penalty of this formula among those that were tried; of equals, the one with the smallest
+/// exponent.
+///
+/// # Panics
+/// If none of this formula was tried.
+pub fn best_of(rescored: &[RescoredPenalty], formula: LengthPenaltyFormula) -> RescoredPenalty {
+    let penalties = rescored.iter().rev().filter(|one| one.penalty.length_penalty_formula == formula);
+    *penalties.max_by(|a, b| a.score.total_cmp(&b.score)).expect("every formula has exponents")
 }
 
 /// The searches so far.

@@ -1,15 +1,15 @@
 //! Exports models to the formats of other tools.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 use attentive_architecture::{NormKind, Positions};
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{self as checkpoint, LoadedModel, LoadedWeights};
+use attentive_checkpoint::{self as checkpoint, Description, LoadedModel, LoadedWeights};
 use attentive_config::{Config, ModelConfig, StackKind};
 use attentive_model::model::Parameter;
 use attentive_text::Tokenizers;
+use glob::Pattern;
 
 use super::listing::refuse_existing;
 use super::marian::FirefoxParts;
@@ -86,23 +86,32 @@ impl ExportFormat {
         })
     }
 
-    /// Returns what training must not change for an export, if it would: the parameters `frozen` stay as they
-    /// are.
-    pub fn obstacle_in_training(
-        self,
-        config: &Config,
-        tokenizers: &Tokenizers,
-        frozen: &BTreeSet<String>,
-    ) -> Option<String> {
+    /// Returns what training must not change for an export, if `model.freeze` does not keep it.
+    pub fn obstacle_in_training(self, config: &Config, tokenizers: &Tokenizers) -> Option<String> {
         let kind = self.kind_of(config, tokenizers).ok()?;
         let is_computed = self == Self::Hf && hf::computes_positions(kind);
-        let keeps = frozen.iter().filter(|name| hf::is_position(name)).count() == 2;
+        let patterns = config.model.freeze.iter().filter_map(|pattern| Pattern::new(pattern).ok());
+        let frozen: Vec<Pattern> = patterns.collect();
+        let keeps =
+            hf::POSITIONS_OF_BOTH_SIDES.iter().all(|name| frozen.iter().any(|fits| fits.matches(name)));
         (is_computed && !keeps).then(|| {
             format!(
                 "an export as {kind} needs positions that were not trained: `freeze = [\"*.positions.*\"]` in \
                  `[model]`"
             )
         })
+    }
+
+    /// Returns a reason why a model cannot be exported that does not need its weights; `None` if there is
+    /// none.
+    pub fn obstacle_of(self, model: &Description) -> Option<Error> {
+        let Description { config, tokenizers, provenance, .. } = model;
+        let is_trained = provenance.imported.is_none() && provenance.step > 0;
+        let in_training = || self.obstacle_in_training(config, tokenizers).filter(|_| is_trained);
+        match self.kind_of(config, tokenizers) {
+            Err(error) => Some(error),
+            Ok(_) => in_training().map(|problem| Error::Usage { problem, hint: None }),
+        }
     }
 
     fn kind(self, config: &Config, tokenizers: &Tokenizers) -> Result<&'static str, ExportProblem> {
@@ -202,7 +211,7 @@ pub fn check(model: &Path, format: ExportFormat) -> Result<()> {
         return Err(quantized());
     }
     let described = checkpoint::describe(model)?;
-    format.kind_of(&described.config, &described.tokenizers).map(drop)
+    format.obstacle_of(&described).map_or(Ok(()), Err)
 }
 
 /// The weights of a model that is not quantized.
@@ -217,7 +226,7 @@ pub fn dense(loaded: &LoadedModel) -> Result<&[Parameter]> {
 }
 
 fn quantized() -> Error {
-    Error::usage("a quantized model cannot be exported", "export the model that it was made from")
+    Error::usage("a model that `quantize` wrote cannot be exported", "export the model that it was made from")
 }
 
 /// The features of a model that another tool does not have.

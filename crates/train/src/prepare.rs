@@ -30,6 +30,9 @@ use super::{Learner, MemoryEstimate, RunOptions, Schedule, memory};
 /// A pattern of the names of all embeddings.
 const EMBEDDINGS: &str = "*.embedding.weight";
 
+/// A pattern of the names of tables of positions, which some models must keep for an export.
+const POSITIONS: &str = "*.positions.*";
+
 /// A prepared run.
 #[derive(Debug)]
 pub(super) struct PreparedRun {
@@ -85,12 +88,8 @@ pub(super) fn prepare(
     };
     note_frozen(&frozen, &architecture, observer);
     if resume_at.is_none() {
-        observer.on(&Event::Note(&export_limits(config, &material.tokenizers)));
-        if let Some(note) =
-            ExportFormat::Hf.obstacle_in_training(config, &material.tokenizers, frozen.names())
-        {
-            observer.on(&Event::Note(&note));
-        }
+        let limits = export_limits(config, &material.tokenizers);
+        limits.iter().for_each(|note| observer.on(&Event::Note(note)));
     }
     frozen.apply(&model);
     keep_start_at_zero(config, &material.tokenizers, &model)?;
@@ -140,10 +139,14 @@ fn note_frozen(frozen: &Frozen, architecture: &Architecture, observer: &mut dyn 
 
 /// Describes the formats to which the model can be exported, or the setting that prevents an export, since
 /// settings cannot be changed later.
-fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
-    let kinds = ExportFormat::ALL.iter().filter_map(|format| format.kind_of(config, tokenizers).ok());
+fn export_limits(config: &Config, tokenizers: &Tokenizers) -> Vec<String> {
+    let in_training = |format: &ExportFormat| format.obstacle_in_training(config, tokenizers);
+    let obstacles: Vec<String> = ExportFormat::ALL.iter().filter_map(in_training).collect();
+    let formats = ExportFormat::ALL.iter().filter(|format| in_training(format).is_none());
+    let kinds = formats.filter_map(|format| format.kind_of(config, tokenizers).ok());
     let kinds: Vec<String> = kinds.map(|kind| format!("as {kind}")).collect();
-    match &kinds[..] {
+    let note = match &kinds[..] {
+        [] if !obstacles.is_empty() => return obstacles,
         [] => {
             let format = ExportFormat::Hf;
             let problem = format.obstacle(config, tokenizers).unwrap_or_default();
@@ -151,7 +154,8 @@ fn export_limits(config: &Config, tokenizers: &Tokenizers) -> String {
         }
         [only] => format!("the model can be exported {only}"),
         [first @ .., last] => format!("the model can be exported {} and {last}", first.join(", ")),
-    }
+    };
+    std::iter::once(note).chain(obstacles).collect()
 }
 
 /// Predicts the memory use of training, and refuses a run that does not fit, which may begin or be resumed.
@@ -201,17 +205,19 @@ fn with_frozen_embeddings(
     let Error::Config { key, expected, found, hint: Some(hint) } = error else {
         return error;
     };
-    let mut config = subject.config.clone();
-    config.model.freeze.push(EMBEDDINGS.into());
-    let frozen = match &config.model.from {
-        Some(_) => Frozen::of(&config, subject.architecture).ok(),
-        None => None,
+    let with = |patterns: &[&str]| {
+        let mut config = subject.config.clone();
+        config.model.freeze.extend(patterns.iter().map(|&pattern| pattern.to_owned()));
+        let frozen = config.model.from.is_some().then(|| Frozen::of(&config, subject.architecture).ok());
+        frozen.flatten().map(|frozen| (config.model.freeze, frozen))
     };
+    let (freeze, frozen) = with(&[EMBEDDINGS, POSITIONS]).or_else(|| with(&[EMBEDDINGS])).unzip();
     let saved = frozen.map_or(0.0, |frozen| {
         memory.peak() - MemoryEstimate::predict(&Subject { frozen: &frozen, ..*subject }, sizes).peak()
     });
     let hint = if saved > LARGE * memory.peak() {
-        format!("{hint}; `model.freeze = {:?}` saves about {:.0} MB", config.model.freeze, saved / memory::MB)
+        let freeze = freeze.unwrap_or_default();
+        format!("{hint}; `model.freeze = {freeze:?}` saves about {:.0} MB", saved / memory::MB)
     } else {
         hint
     };

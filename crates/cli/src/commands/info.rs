@@ -1,16 +1,19 @@
 //! `attentive info`: shows a model's parts and origin.
 
+use std::path::Path;
+
 use attentive_base::count::plural;
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
+use attentive_base::regular_file;
 use attentive_checkpoint::{
-    self as checkpoint, Checkpoints, Description, Imported, ParentModel, Provenance, Run,
+    self as checkpoint, Checkpoints, Description, Imported, ParentModel, Provenance, Run, files,
 };
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
 use attentive_model::nn::{Blueprint, ParameterDeclaration};
-use attentive_text::Tokenizers;
 use indicatif::HumanCount;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::model::ModelArgs;
 use crate::output::OutputWriter;
@@ -48,6 +51,9 @@ struct Info {
     checkpoints: Option<Checkpoints>,
     export: Vec<Export>,
     provenance: Provenance,
+    /// From which teacher, texts and filters a student was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distillation: Option<Value>,
     config: Config,
     shapes: Vec<Shape>,
 }
@@ -80,7 +86,8 @@ impl Info {
     fn of(model: Description, checkpoints: Option<Checkpoints>) -> Self {
         let numbers =
             if model.is_quantized { model.precision.to_string() } else { model.numbers().to_string() };
-        let Description { config, tokenizers, architecture, is_quantized, provenance, .. } = model;
+        let export = if model.is_quantized { Vec::new() } else { exports(&model) };
+        let Description { config, tokenizers, architecture, provenance, .. } = model;
         let parameters = Blueprint::new(&architecture).into_parameters().into_iter();
         let shapes = parameters.map(|ParameterDeclaration { name, shape, .. }| Shape { name, shape });
         let shapes: Vec<Shape> = shapes.collect();
@@ -93,8 +100,9 @@ impl Info {
                 .then(|| tokenizers.tgt().labels()),
             numbers,
             checkpoints,
-            export: if is_quantized { Vec::new() } else { exports(&config, &tokenizers) },
+            export,
             provenance,
+            distillation: None,
             config,
             shapes,
         }
@@ -102,10 +110,13 @@ impl Info {
 }
 
 /// Checks for each format whether the model can be exported in it.
-fn exports(config: &Config, tokenizers: &Tokenizers) -> Vec<Export> {
-    let export = |format: ExportFormat| {
-        let kind = format.kind_of(config, tokenizers);
-        Export { tool: format.tool(), problem: kind.as_ref().err().map(ToString::to_string), kind: kind.ok() }
+fn exports(model: &Description) -> Vec<Export> {
+    let export = |format: ExportFormat| match format.obstacle_of(model) {
+        Some(problem) => Export { tool: format.tool(), kind: None, problem: Some(problem.to_string()) },
+        None => {
+            let kind = format.kind_of(&model.config, &model.tokenizers).ok();
+            Export { tool: format.tool(), kind, problem: None }
+        }
     };
     ExportFormat::ALL.map(export).into()
 }
@@ -138,7 +149,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let dir = args.model.dir()?;
     let model = checkpoint::describe(&dir)?;
     let found = Run::new(&dir).checkpoints()?;
-    let info = Info::of(model, (!found.steps.is_empty()).then_some(found));
+    let info = Info {
+        distillation: distillation(&Config::home(&dir).join(files::DISTILLATION))?,
+        ..Info::of(model, (!found.steps.is_empty()).then_some(found))
+    };
     let mut out = OutputWriter::stdout();
     if args.json {
         out.json(&info)?;
@@ -174,6 +188,7 @@ fn show(info: &Info, out: &mut OutputWriter) -> Result<()> {
         out.line(format_args!("  {tool:<14}{answer}"))?;
     }
     show_origin(&info.provenance, out)?;
+    info.distillation.iter().try_for_each(|distillation| show_teacher(distillation, out))?;
     out.line("\nshapes")?;
     for Shape { name, shape } in &info.shapes {
         out.line(format_args!("  {name} {shape:?}"))?;
@@ -201,6 +216,34 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
         }
         Task::Classify => vec![("vocabulary", src), ("labels and special tokens", tgt)],
     }
+}
+
+/// The description of a distillation; `None` if there is none.
+fn distillation(path: &Path) -> Result<Option<Value>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let json = regular_file::read(path, regular_file::DESCRIPTION)?;
+    let damaged =
+        |error| Error::Data { problem: format!("`{}` is damaged: {error}", path.display()), hint: None };
+    serde_json::from_slice(&json).map(Some).map_err(damaged)
+}
+
+/// What is said of a student's teacher.
+fn show_teacher(distillation: &Value, out: &mut OutputWriter) -> Result<()> {
+    let texts = |value: &Value| -> Vec<String> {
+        let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    };
+    let plan = &distillation["plan"];
+    let rows = [
+        ("teacher", [texts(&plan["teacher"]["models"]), texts(&plan["teacher"]["translations"])].concat()),
+        ("licences", texts(&plan["licences"])),
+    ];
+    for (name, texts) in rows.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+        out.line(format_args!("  {name:<9} {}", texts.join("; ")))?;
+    }
+    Ok(())
 }
 
 fn show_origin(provenance: &Provenance, out: &mut OutputWriter) -> Result<()> {

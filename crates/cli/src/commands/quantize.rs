@@ -35,7 +35,7 @@ The new directory is used like any other model directory, but cannot be trained 
 (`packed.safetensors`), which are memory-mapped instead of read and converted, and, with a test set, the report \
 (`report.json`). The test set is translated with the model's own generation settings, unless options change them; the new model \
 keeps its own. Use a few hundred sentences that the model was not trained on; with fewer, the intervals are wide.
-  The weights are read one matrix after the other, so quantizing takes about the RAM of the new model; with a test set, that of \
+  The weights are read one matrix after the other, so quantizing takes about the RAM of the new model and of its largest matrix in f32; with a test set, that of \
 the original model. A test set measures translators only; `attentive evaluate` measures other models, before and after; of language models with their weights rounded, but not the \
 activations.
   Sums of 8-bit integers are exact, so int8 translations are the same on every CPU.

@@ -6,7 +6,9 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{self as checkpoint, Lock, files};
 use attentive_config::{Config, LengthPenaltyFormula};
-use attentive_evaluate::tune::{LengthPenalty, RescoredPenalty, TriedSearch, TuneOptions, Tuning, tune};
+use attentive_evaluate::tune::{
+    LengthPenalty, RescoredPenalty, TriedSearch, TuneOptions, Tuning, best_of, tune,
+};
 use attentive_metrics::{Bleu, BleuTokenizer, Chrf, Measure};
 use attentive_pipeline::Pipeline;
 use clap::ValueEnum;
@@ -135,6 +137,11 @@ fn lines(tuning: &Tuning) -> Vec<String> {
         count(tuning.sentences, "sentence")
     )];
     lines.extend(penalties(&tuning.rescored));
+    let best = LENGTH_FORMULAS.map(|formula| {
+        let one = best_of(&tuning.rescored, formula);
+        format!("{} {:.1} with {:.2}", self::name(formula), one.penalty.length_penalty, one.score)
+    });
+    lines.push(format!("best: {}", best.join(", ")));
     lines.push(String::new());
     let heads = ["", "beam width", "length penalty", "early stopping", name, "length ratio", "seconds"];
     let mut rows = vec![heads.map(String::from).to_vec()];
@@ -159,9 +166,11 @@ fn lines(tuning: &Tuning) -> Vec<String> {
     lines
 }
 
+const LENGTH_FORMULAS: [LengthPenaltyFormula; 2] = [LengthPenaltyFormula::Length, LengthPenaltyFormula::Gnmt];
+
 /// A row for each formula, a column for every second exponent.
 fn penalties(rescored: &[RescoredPenalty]) -> Vec<String> {
-    let formulas = [LengthPenaltyFormula::Length, LengthPenaltyFormula::Gnmt];
+    let formulas = LENGTH_FORMULAS;
     let of = |formula| -> Vec<&RescoredPenalty> {
         rescored.iter().filter(|one| one.penalty.length_penalty_formula == formula).step_by(2).collect()
     };

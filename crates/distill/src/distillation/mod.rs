@@ -61,8 +61,6 @@ const MODEL: [&str; 2] = ["model/*.safetensors", "model/tokenizer*.json"];
 /// The files of a model for Firefox.
 const FIREFOX: [&str; 6] =
     ["model/*.bin", "model/*.spm", "model/*.yml", "model/metadata.json", "model/model_info.json", COST];
-/// The description of the whole distillation.
-const DESCRIPTION: &str = "distillation.json";
 
 /// Who hears of a distillation.
 pub struct DistillationObservers<'a> {
@@ -287,8 +285,8 @@ impl Distillation {
             "texts": text.map(hashed).collect::<Result<Vec<_>>>()?,
         });
         let json = to_json(&description)?;
-        let of_students = students.map(|student| student.path("model").join(DESCRIPTION));
-        let mut paths = of_students.chain([self.dir.join(DESCRIPTION)]);
+        let of_students = students.map(|student| student.path("model").join(files::DISTILLATION));
+        let mut paths = of_students.chain([self.dir.join(files::DISTILLATION)]);
         paths.try_for_each(|path| atomic::write_file(&path, &json))
     }
 }

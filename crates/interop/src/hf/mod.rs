@@ -20,7 +20,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::export::{computes_positions, export, is_position, kind};
+pub(super) use self::export::{POSITIONS_OF_BOTH_SIDES, computes_positions, export, kind};
 use attentive_architecture::{ActivationKind, Task, TieEmbeddings};
 use attentive_base::error::Result;
 use attentive_base::regular_file;

@@ -28,6 +28,8 @@ use crate::recipe::{NameMapping, SinusoidTable};
 
 /// The end of the names of learned tables of positions.
 const POSITIONS: &str = ".positions.learned";
+/// Those of a translator.
+pub(crate) const POSITIONS_OF_BOTH_SIDES: [&str; 2] = ["src.positions.learned", "tgt.positions.learned"];
 
 /// A model as `transformers` represents it.
 #[derive(Default)]
@@ -172,7 +174,7 @@ fn fitting_numbers<'a>(
 }
 
 /// True for the name of a learned table of positions.
-pub(crate) fn is_position(name: &str) -> bool {
+fn is_position(name: &str) -> bool {
     name.ends_with(POSITIONS)
 }
 
