@@ -254,11 +254,12 @@ fn a_stopped_run_resumes_to_identical_weights() {
 }
 
 /// Settings whose state, or whose chance, a checkpoint must not lose.
-const STATEFUL: [&str; 6] = [
+const STATEFUL: [&str; 7] = [
     "train.optimizer={kind='muon',weight_decay=0.1}",
     "train.ema=0.1",
     "train.consistency=2.5",
     "train.bpe_dropout=0.3",
+    "tokenizer.kind=unigram --set train.unigram_alpha=0.5",
     "train.augmentation={upper_case=0.3,typos=0.5,no_final_punctuation=0.5}",
     "train.schedule={kind='wsd',warmup_steps=2,cooldown_steps=2}",
 ];

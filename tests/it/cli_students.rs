@@ -204,6 +204,11 @@ fn a_student_is_distilled_for_firefox() {
     };
     let said = distill(DISTILLATION);
     assert!(said.contains("stage `firefox` begins"), "{said}");
+    // The validation set, which is the training set, is the test set, too.
+    assert!(
+        said.contains("different sentences of `val.en` are among those that the student learns from"),
+        "{said}"
+    );
     let best = fs::read_to_string(folder.path("out/translations/pairs.tsv")).unwrap();
     for model in ["student", "int8", "firefox"] {
         let origin = fs::read(folder.path("out").join(model).join("model/distillation.json")).unwrap();

@@ -143,9 +143,16 @@ fn back_translations_are_trained_on_with_a_tag() {
              tag = '<bt>' }]",
         )
         .replace("kind = 'word'", "kind = 'word'\nsymbols = ['<bt>']");
-    folder.write("bt.toml", config.replace("vocab_size = 14", "vocab_size = 16"));
-    let outcome = folder.run("train bt.toml --output bt");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let config = config.replace("vocab_size = 14", "vocab_size = 16");
+    let weights = |config: &str| {
+        folder.write("bt.toml", config);
+        let outcome = folder.run("train bt.toml --output bt --force");
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        fs::read(folder.path("bt/model.safetensors")).unwrap()
+    };
+    let tagged = weights(&config);
+    assert!(weights(&config.replace(", tag = '<bt>'", "")) != tagged, "the tag changes what is learned");
+    assert!(weights(&config.replace("weight = 2.0", "weight = 1.0")) != tagged, "and so does the weight");
 }
 
 #[test]

@@ -19,7 +19,7 @@ Examples:
   attentive align test.tok.en test.tok.de --gold test.gold --output test.align
 
 Line n of the output has the links of line n of the files as pairs `i-j` (Pharaoh format): word j of the target belongs to word \
-i of the source, counted from 0. Words are what blanks separate, so separate punctuation first; case does not matter. The links \
+i of the source, counted from 0. Words are what blanks separate; case and punctuation around a word do not matter. The links \
 are learned from the text itself, by IBM Model 1 and a hidden Markov model in both directions, which needs thousands of lines: \
 put a few lines before a larger corpus. All lines are held in RAM.
   With `--gold`, the links are compared with links by people, `i-j` for sure and `i?j` for possible ones, on the lines that the \

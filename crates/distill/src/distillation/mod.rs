@@ -14,6 +14,7 @@ mod student_corpus;
 mod teacher;
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +24,13 @@ use attentive_base::regular_file;
 use attentive_checkpoint::{Lock, atomic, describe, files, fingerprint, to_json};
 use attentive_config::{Config, Task};
 use attentive_data::cleaning::ExpectedLanguages;
-use attentive_data::{Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
+use attentive_data::{Line, Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
 use attentive_interop::check_for_firefox;
 use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
 use attentive_train::Observer;
+use attentive_train::report::Event;
 use serde_json::{Value, json};
 
 pub use self::plan::{
@@ -159,6 +161,9 @@ impl Distillation {
         observers: DistillationObservers<'_>,
     ) -> Result<()> {
         let DistillationObservers { stages: heard, training, ram } = observers;
+        if let Some(warning) = self.warning_of_overlap()? {
+            training.on(&Event::Warning(&warning));
+        }
         let mut stages = Stages::new(&self.dir, is_dry, heard);
         let translations = self.translations(&mut stages)?;
         let corpus = self.corpus(&mut stages, &translations)?;
@@ -185,6 +190,39 @@ impl Distillation {
         self.report(&mut stages, reported, ram)?;
         let students = [Some(&student), Some(&quantized), firefox.as_ref()];
         if is_dry { Ok(()) } else { self.describe(students.into_iter().flatten()) }
+    }
+
+    /// A warning if the student learns from sentences of the test set.
+    fn warning_of_overlap(&self) -> Result<Option<String>> {
+        let test = read_lines(&self.plan.test.src)?;
+        let test: HashSet<&str> =
+            test.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let mut found: HashSet<String> = HashSet::new();
+        let (text, teacher) = (&self.plan.text, &self.plan.teacher);
+        let sources = text.parallel.iter().map(|text| &text.src).chain(&text.monolingual);
+        for (file, is_table) in
+            sources.map(|file| (file, false)).chain(teacher.translations.iter().map(|file| (file, true)))
+        {
+            let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
+            while let Some(line) = lines.next_line()? {
+                let Line::Text(line) = line else { continue };
+                let src = if is_table { line.split('\t').next().unwrap_or_default() } else { line }.trim();
+                if test.contains(src) && !found.contains(src) {
+                    found.insert(src.to_owned());
+                }
+            }
+        }
+        // Short sentences occur everywhere.
+        let is_much = found.len() * 20 > test.len();
+        Ok(is_much.then(|| {
+            format!(
+                "{} of the {} different sentences of `{}` are among those that the student learns from: its scores \
+                 will be too high",
+                found.len(),
+                test.len(),
+                self.plan.test.src.display()
+            )
+        }))
     }
 
     fn corpus(&self, stages: &mut Stages<'_>, translations: &[(PathBuf, String)]) -> Result<StageResults> {
