@@ -43,7 +43,7 @@ rules! {
     LongWord = "long-word": "a word of more characters than allowed, unless it is an address",
     Ratio = "ratio": "sides of too different lengths",
     Letters = "letters": "too few letters, or too few words with a letter",
-    Copy = "copy": "a translation of more than two words that equals the source, except for case",
+    Copy = "copy": "a translation of more than two words that equals the source, except for case and punctuation at its end",
     Repetition = "repetition": "words that follow themselves four times, on one side alone",
     Markup = "markup": "source code of a wiki or a page, on one side alone",
     Numbers = "numbers": "numbers that the other side does not have",
