@@ -212,7 +212,7 @@ fn a_new_configuration_fits_the_corpus() {
     }
     assert!(small.stderr.contains("training data: 50 of 50 lines kept"), "{small:?}");
     let large = new("--train large.tsv --valid valid.csv");
-    for setting in ["csv = \"valid.csv\"", "d_model = 256", "warmup_steps = 4000"] {
+    for setting in ["csv = \"valid.csv\"", "d_model = 256", "kind = \"muon\""] {
         assert!(large.stdout.contains(setting), "{setting}: {large:?}");
     }
     assert!(!large.stdout.contains("hold_out"), "{large:?}");

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn bfloat16_turns_a_direction_by_less_than_a_degree() {
+    fn bfloat16_turns_a_direction_by_less_than_three_degrees() {
         let (rows, cols) = (48, 130);
         let grad = random(rows * cols, 4);
         let direction = |precision| {
@@ -134,7 +134,7 @@ mod tests {
         assert_ne!(exact, rounded);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
         let cosine = dot(&exact, &rounded) / (dot(&exact, &exact) * dot(&rounded, &rounded)).sqrt();
-        assert!(cosine > 0.99985, "{cosine}");
+        assert!(cosine > 0.9987, "{cosine}");
     }
 
     #[test]

@@ -76,14 +76,16 @@ pub trait StageObserver {
     fn translating(&mut self, teacher: &Pipeline, n_lines: usize);
 }
 
+/// Whether results that were made with these details are brought up to date rather than made anew.
+type IsUsable<'a> = &'a dyn Fn(&Value) -> bool;
+
 /// A stage: what it is called, is made from, and makes.
 pub(super) struct StageSpec<'a> {
     name: &'a str,
     /// All that the results depend on: settings, and the SHA-256 of files.
     inputs: Value,
-    /// What can change without making the results anew, and whether results with other details are to be
-    /// brought up to date rather than made anew.
-    details: Option<(Value, &'a dyn Fn(&Value) -> bool)>,
+    /// What can change without making the results anew.
+    details: Option<(Value, IsUsable<'a>)>,
     /// The paths of the results in its folder. A `*` stands for any part of a name.
     results: &'a [&'a str],
     /// Whether it goes on where it ended if it was interrupted; otherwise it begins again.
@@ -116,7 +118,7 @@ impl<'a> StageSpec<'a> {
     }
 
     /// The same, for a stage whose work goes on with results that have other details if `is_usable` for them.
-    pub(super) fn with_details(self, details: Value, is_usable: &'a dyn Fn(&Value) -> bool) -> Self {
+    pub(super) fn with_details(self, details: Value, is_usable: IsUsable<'a>) -> Self {
         Self { details: Some((details, is_usable)), ..self }
     }
 
