@@ -241,12 +241,12 @@ fn decoded_once(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text with `à` where the second of its two bytes, a no-break space, became a blank: `Ã  la carte`. In
-/// Portuguese, `Ã` ends words in capitals alone.
+/// The text with `à` where the second of its two bytes, a no-break space, became a blank before another one:
+/// `Ã  la carte`. In Portuguese, `Ã` ends words in capitals alone.
 fn with_lost_space(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut rest = text;
-    while let Some(place) = rest.find("Ã ") {
+    while let Some(place) = rest.find("Ã  ") {
         let (before, from) = rest.split_at(place);
         out.push_str(before);
         let is_of_capitals = out.chars().next_back().is_some_and(char::is_uppercase);

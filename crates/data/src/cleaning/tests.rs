@@ -76,6 +76,7 @@ fn good_pairs_are_kept_as_they_are() {
         ("There are 42 dogs and 0 cats here.", "Es gibt ４２ Hunde und ٠ Katzen hier."),
         ("See https://example.org/.", "Siehe (https://example.org)."),
         ("See http://example.org/a here.", "Siehe https://www.example.org/a hier."),
+        ("The letter Ã is used here.", "Der Buchstabe Ã kommt hier vor."),
         ("The word IRMÃ is short here.", "Das Wort IRMÃ ist kurz hier."),
         ("He said: no, no, no!", "Er sagte: nein, nein, nein!"),
         ("Use `<file>` and a < b > c.", "Nutzen Sie `<Datei>` und a < b > c."),
