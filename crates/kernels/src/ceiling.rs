@@ -195,7 +195,7 @@ mod x86 {
     use std::arch::asm;
     use std::arch::x86_64::{
         __m512bh, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_madd_epi16,
-        _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_ps, _mm256_sign_epi8,
+        _mm256_maddubs_epi16, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_ps, _mm256_xor_si256,
         _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_set1_epi8, _mm512_set1_epi16,
         _mm512_set1_ps,
     };
@@ -256,7 +256,7 @@ mod x86 {
         let mut sums = [_mm256_set1_epi8(0); SUMS];
         for _ in 0..ROUNDS {
             for sum in &mut sums {
-                let signed = _mm256_sign_epi8(x, *sum);
+                let signed = _mm256_xor_si256(x, *sum);
                 let pairs = _mm256_maddubs_epi16(x, signed);
                 *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, ones));
             }

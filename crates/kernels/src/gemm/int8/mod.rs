@@ -9,6 +9,8 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx_vnni;
 mod dequantize;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -122,12 +124,24 @@ pub(crate) fn product(
 ) {
     let m = out.rows();
     let part = Part::new(left, row, m, weight, col);
+    // Their kernels write results.
     #[cfg(target_arch = "x86_64")]
-    if let IntegerIsa::Avx512Vnni(proof) = left.isa {
-        let shape = TileShape::new(left.isa, m);
-        return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
-            avx512::product(proof, shape.panels, tile, dequantization, out);
-        });
+    match (left.isa, TileShape::new(left.isa, m)) {
+        (IntegerIsa::Avx512Vnni(proof), shape) => {
+            return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
+                avx512::product(proof, shape.panels, tile, dequantization, out);
+            });
+        }
+        (IntegerIsa::Avx2(proof), shape) => {
+            let mut negatives = None;
+            return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
+                if m > shape.rows && dequantization.row == 0 {
+                    negatives = Some(avx2::Negatives::new(proof, tile));
+                }
+                avx2::product(proof, shape.panels, tile, negatives.as_ref(), dequantization, out);
+            });
+        }
+        _ => {}
     }
     let kernel = Int8TileKernel::new(left.isa);
     // So few rows fill only one tile of AMX; they go through it with more columns.

@@ -6,7 +6,7 @@ use super::neon;
 use super::simd128;
 use super::{IntegerIsa, portable};
 #[cfg(target_arch = "x86_64")]
-use super::{amx, avx2};
+use super::{amx, avx_vnni};
 use crate::packed::PANEL;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::prefetch::Prefetcher;
@@ -141,8 +141,6 @@ impl TileSums {
 pub(super) enum Int8TileKernel {
     Portable,
     #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
     AvxVnni,
     #[cfg(target_arch = "x86_64")]
     Amx(crate::gemm::amx::AmxSession),
@@ -161,11 +159,11 @@ impl Int8TileKernel {
         match isa {
             IntegerIsa::Portable => Self::Portable,
             #[cfg(target_arch = "x86_64")]
-            IntegerIsa::Avx2(_) => Self::Avx2,
-            #[cfg(target_arch = "x86_64")]
             IntegerIsa::AvxVnni(_) => Self::AvxVnni,
             #[cfg(target_arch = "x86_64")]
-            IntegerIsa::Avx512Vnni(_) => unreachable!("its kernel keeps the sums in registers"),
+            IntegerIsa::Avx2(_) | IntegerIsa::Avx512Vnni(_) => {
+                unreachable!("their kernels keep the sums in registers")
+            }
             #[cfg(target_arch = "x86_64")]
             IntegerIsa::Amx(proof) => Self::Amx(crate::gemm::amx::AmxSession::int8(proof)),
             #[cfg(target_arch = "aarch64")]
@@ -200,18 +198,11 @@ impl Int8TileKernel {
                 portable::add_product(tile, sums);
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                sums.clear(shape, rows);
-                // SAFETY: this kernel is made from a proof that the CPU has these instructions, and `sums`
-                // holds a tile.
-                unsafe { avx2::add_product(shape.panels, rows, tile, sums) }
-            }
-            #[cfg(target_arch = "x86_64")]
             Self::AvxVnni => {
                 sums.start(shape, rows, tile.column_sums);
                 // SAFETY: this kernel is made from a proof that the CPU has AVX-VNNI, and `sums` holds a
                 // tile.
-                unsafe { avx2::add_product_vnni(shape.panels, rows, tile, sums) }
+                unsafe { avx_vnni::add_product(shape.panels, rows, tile, sums) }
             }
             #[cfg(target_arch = "x86_64")]
             Self::Amx(unit) => amx::product(unit, shape.panels, rows, tile, sums),
