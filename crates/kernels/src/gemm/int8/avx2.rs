@@ -3,16 +3,16 @@
 //! in registers.
 
 use std::arch::x86_64::{
-    __m256, __m256i, _CMP_LT_OQ, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps, _mm256_andnot_ps,
-    _mm256_cmp_ps, _mm256_cmpgt_epi8, _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_min_epi8, _mm256_mul_ps, _mm256_set1_epi8,
-    _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256, _mm256_sign_epi8,
-    _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
+    __m256i, _CMP_LT_OQ, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps, _mm256_andnot_ps, _mm256_cmp_ps,
+    _mm256_cmpgt_epi8, _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_maddubs_epi16, _mm256_min_epi8, _mm256_mul_ps, _mm256_set1_epi8, _mm256_set1_epi16,
+    _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256, _mm256_sign_epi8, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 use std::array::from_fn;
 use std::hint::black_box;
 
-use super::dequantize::Dequantization;
+use super::dequantize::{Dequantization, write};
 use super::tile::Tile;
 use crate::gemm::isa::Avx2;
 use crate::packed::PANEL;
@@ -114,17 +114,20 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const FLIPS: bool>(
             ahead.prefetch();
         }
         for panel in 0..PANELS {
-            for half in 0..2 {
-                // SAFETY: each of the `panels` consists of groups of 64 bytes.
-                let b = unsafe { _mm256_loadu_si256(right[panel].cast::<__m256i>().add(half)) };
-                let (magnitude, flip) = (_mm256_abs_epi8(b), _mm256_cmpgt_epi8(_mm256_setzero_si256(), b));
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    let a = left[row / 3].wrapping_add(row % 3 * tile.stride).cast::<i32>();
-                    // SAFETY: `rows` has checked the left operand, whose rows have 4 bytes of each group.
-                    let a = _mm256_set1_epi32(unsafe { a.read_unaligned() });
+            // SAFETY: each of the `panels` consists of groups of 64 bytes.
+            let b =
+                [0, 1].map(|half| unsafe { _mm256_loadu_si256(right[panel].cast::<__m256i>().add(half)) });
+            let magnitudes = b.map(|b| _mm256_abs_epi8(b));
+            let flips = b.map(|b| _mm256_cmpgt_epi8(_mm256_setzero_si256(), b));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let a = left[row / 3].wrapping_add(row % 3 * tile.stride).cast::<i32>();
+                // SAFETY: `rows` has checked the left operand, whose rows have 4 bytes of each group.
+                let a = _mm256_set1_epi32(unsafe { a.read_unaligned() });
+                for half in 0..2 {
                     // −a is !a + 1; `negatives` has what these ones add.
-                    let a = if FLIPS { _mm256_xor_si256(a, flip) } else { _mm256_sign_epi8(a, b) };
-                    let pairs = _mm256_maddubs_epi16(magnitude, a);
+                    let a =
+                        if FLIPS { _mm256_xor_si256(a, flips[half]) } else { _mm256_sign_epi8(a, b[half]) };
+                    let pairs = _mm256_maddubs_epi16(magnitudes[half], a);
                     let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
                     sums[panel][half] = _mm256_add_epi32(sums[panel][half], fours);
                 }
@@ -133,45 +136,28 @@ unsafe fn kernel<const ROWS: usize, const PANELS: usize, const FLIPS: bool>(
         left = left.map(|left| left.wrapping_add(4));
         right = right.map(|right| right.wrapping_add(4 * PANEL));
     }
+    if cols < PANELS * PANEL {
+        let mut stored = [[[[0; LANES]; 2]; PANELS]; ROWS];
+        let all = stored.as_flattened_mut().as_flattened_mut().as_flattened_mut();
+        // SAFETY: arrays of the same size.
+        unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr().cast(), all.as_mut_ptr(), all.len()) };
+        return write(all, PANELS * PANEL, dequantization, out);
+    }
     let floor = _mm256_set1_ps(dequantization.floor());
-    for panel in 0..PANELS {
-        for half in 0..2 {
-            let col = panel * PANEL + half * LANES;
-            let wanted = cols.saturating_sub(col).min(LANES);
-            if wanted == 0 {
-                return;
-            }
-            let (col_scales, bias) =
-                (lanes(&dequantization.col_scales[col..]), lanes(&dequantization.bias[col..]));
-            for (row, sums) in sums.iter().enumerate() {
-                let scale = _mm256_mul_ps(_mm256_set1_ps(row_scales[row]), col_scales);
-                let y = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[panel][half]), scale);
-                let y = _mm256_add_ps(y, bias);
+    let (scales, bias) = (dequantization.col_scales.as_ptr(), dequantization.bias.as_ptr());
+    for (row, sums) in sums.iter().enumerate() {
+        let out = out.address(dequantization.row + row, dequantization.col);
+        let row_scale = _mm256_set1_ps(row_scales[row]);
+        for (number, &sum) in sums.as_flattened().iter().enumerate() {
+            let col = number * LANES;
+            // SAFETY: scales, bias and output have the columns of all panels.
+            unsafe {
+                let scale = _mm256_mul_ps(row_scale, _mm256_loadu_ps(scales.add(col)));
+                let y = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale);
+                let y = _mm256_add_ps(y, _mm256_loadu_ps(bias.add(col)));
                 let y = _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(y, floor), y);
-                let out = out.address(dequantization.row + row, dequantization.col + col);
-                let mut part = [0.0; LANES];
-                // SAFETY: the wanted columns of the row are those of the output.
-                unsafe {
-                    if wanted == LANES {
-                        _mm256_storeu_ps(out, y);
-                    } else {
-                        _mm256_storeu_ps(part.as_mut_ptr(), y);
-                        out.copy_from_nonoverlapping(part.as_ptr(), wanted);
-                    }
-                }
+                _mm256_storeu_ps(out.add(col), y);
             }
         }
     }
-}
-
-/// The first numbers, filled up with zeros.
-#[target_feature(enable = "avx2")]
-fn lanes(numbers: &[f32]) -> __m256 {
-    let mut lanes = [0.0; LANES];
-    let first = numbers.first_chunk().unwrap_or_else(|| {
-        lanes[..numbers.len()].copy_from_slice(numbers);
-        &lanes
-    });
-    // SAFETY: an array of 8 numbers.
-    unsafe { _mm256_loadu_ps(first.as_ptr()) }
 }
