@@ -99,6 +99,9 @@ def training(options, work, program):
             ours = [options.attentive, "train", options.model / "config.toml", "--threads", 1, "--output", out, "--set", f"train.max_steps={n_updates}"]
             ours += ["--set", f"train.precision={precision}", "--set", "train.validate_every=0", "--set", "train.log_every=1"]
             ours += ["--set", "train.patience=0", "--set", "train.best_by=loss"]
+            # Marian's optimizer and schedule, whatever the model was trained with.
+            ours += ["--set", "train.optimizer={ kind = 'adam', learning_rate = 0.0003, beta2 = 0.98, epsilon = 1e-9 }"]
+            ours += ["--set", "train.schedule={ kind = 'inverse_sqrt', warmup_steps = 100 }"]
             ours += ["--set", f"data.train={{ src = '{src}', tgt = '{tgt}' }}", "--set", "train.save_every=100000"]
             done = subprocess.run(list(map(str, ours)), capture_output=True, text=True)
             if done.returncode != 0:
