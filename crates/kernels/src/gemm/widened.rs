@@ -14,6 +14,7 @@ use crate::lanes::NeonLanes;
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::{Avx2Lanes, Avx512Lanes};
 use crate::packed::{PANEL, PackedBf16};
+use crate::prefetch::{Prefetcher, is_far};
 use crate::tile::TileMut;
 
 /// The largest number of rows for which weights are widened in registers; more rows share widened copies.
@@ -21,7 +22,7 @@ pub(super) const fn max_rows(isa: Isa) -> usize {
     match isa {
         Isa::Portable => 0,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2(_) => 2,
+        Isa::Avx2(_) => usize::MAX,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) => 6,
         #[cfg(target_arch = "aarch64")]
@@ -31,20 +32,27 @@ pub(super) const fn max_rows(isa: Isa) -> usize {
     }
 }
 
-/// Panels side by side in a tile: so many sums that no multiply-add waits for another.
-const fn wide(isa: Isa) -> usize {
+/// Rows of a tile, of `rows` rows at most, and panels side by side: so many sums that no multiply-add waits
+/// for another.
+fn shape(isa: Isa, rows: usize) -> (usize, usize) {
     match isa {
-        Isa::Portable => 1,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2(_) => 2,
+        Isa::Avx2(_) if rows > 2 => (rows.div_ceil(rows.div_ceil(AVX2_ROWS)), 1),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(_) => 4,
+        Isa::Avx2(_) => (rows, 2),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(_) => (rows, 4),
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon(_) => 2,
+        Isa::Neon(_) => (rows, 2),
         #[cfg(target_feature = "simd128")]
-        Isa::Simd128(_) => 1,
+        Isa::Simd128(_) => (rows, 1),
+        Isa::Portable => (rows, 1),
     }
 }
+
+/// The most rows of a tile whose sums fit into the registers of AVX2 beside the numbers of two depths.
+#[cfg(target_arch = "x86_64")]
+const AVX2_ROWS: usize = 5;
 
 /// Computes `out`, the product with the columns of `weight` from `col` on, which starts a panel. The left
 /// operand has at most [`max_rows`] rows, which are contiguous, and at least one.
@@ -61,25 +69,30 @@ pub(super) fn product(
     let panels = &weight.values()[col / PANEL * panel..];
     let needed = n.div_ceil(PANEL) * panel;
     assert!(needed <= panels.len(), "{n} columns need {needed} numbers of the weight");
+    let (tile_rows, tile_panels) = shape(isa, rows);
+    let is_far = is_far(size_of_val(weight.values()));
     for start in (0..k).step_by(KC) {
         let mut first = 0;
         while first < n {
-            let whole = wide(isa) * PANEL;
+            let whole = tile_panels * PANEL;
             let cols = if n - first >= whole { whole } else { PANEL.min(n - first) };
-            let tile = Tile {
-                depth: KC.min(k - start),
-                a: a.from(0, start).data.as_ptr(),
-                a_row: a.row_stride,
-                b: panels[first / PANEL * panel + start * PANEL..].as_ptr(),
-                b_panel: panel,
-                out: out.address(0, first),
-                out_row: out.row_stride(),
-                cols,
-                add: product.adds(start),
-            };
-            // SAFETY: the assertions above cover the rows of `a` and the panels of these columns, and `out`
-            // has both.
-            unsafe { tile.run(isa, rows) }
+            for row in (0..rows).step_by(tile_rows) {
+                let tile = Tile {
+                    depth: KC.min(k - start),
+                    a: a.from(row, start).data.as_ptr(),
+                    a_row: a.row_stride,
+                    b: panels[first / PANEL * panel + start * PANEL..].as_ptr(),
+                    b_panel: panel,
+                    prefetches: is_far && row == 0,
+                    out: out.address(row, first),
+                    out_row: out.row_stride(),
+                    cols,
+                    add: product.adds(start),
+                };
+                // SAFETY: the assertions above cover the rows of `a` and the panels of these columns, and
+                // `out` has both.
+                unsafe { tile.run(isa, tile_rows.min(rows - row)) }
+            }
             first += cols;
         }
     }
@@ -93,6 +106,8 @@ struct Tile {
     a_row: usize,
     b: *const u16,
     b_panel: usize,
+    /// Whether the panels that follow are prefetched, see [`Prefetcher`].
+    prefetches: bool,
     out: *mut f32,
     out_row: usize,
     cols: usize,
@@ -117,14 +132,14 @@ impl Tile {
     /// # Safety
     /// The CPU supports `isa`; `a` is readable for `rows` rows and `depth` columns, and `b` for `depth`
     /// numbers of each column of the panels that have one of the first `cols` columns; `out` is writable for
-    /// `rows` rows and `cols` columns, which are at most 16 or as many as [`wide`] panels have; 1 ≤ `rows` ≤
-    /// [`max_rows`].
+    /// `rows` rows and `cols` columns; both are those of a [`shape`], or the columns are at most 16, and 1 ≤
+    /// `rows`.
     unsafe fn run(&self, isa: Isa, rows: usize) {
         // SAFETY: the caller upholds the contract.
         unsafe {
             match isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2(_) => with_size!(self.avx2, rows in 1 2, 2),
+                Isa::Avx2(_) => with_size!(self.avx2, rows in 1 2 3 4 5, 2),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(_) => with_size!(self.avx512, rows in 1 2 3 4 5 6, 4),
                 #[cfg(target_arch = "aarch64")]
@@ -170,7 +185,12 @@ impl Tile {
         unsafe {
             let mut sums = [[L::splat(0.0); PANELS]; ROWS];
             let (mut a, mut b) = (self.a, self.b);
+            let mut ahead: Prefetcher<PANELS> =
+                Prefetcher::new(std::array::from_fn(|panel| b.wrapping_add((PANELS + panel) * self.b_panel)));
             for _ in 0..self.depth / 2 {
+                if self.prefetches {
+                    ahead.prefetch();
+                }
                 for panel in 0..PANELS {
                     let [even, odd] = L::load_bf16_pairs(b.wrapping_add(panel * self.b_panel));
                     for (row, sums) in sums.iter_mut().enumerate() {
