@@ -126,13 +126,15 @@ pub(crate) fn product(
     let part = Part::new(left, row, m, weight, col);
     // Their kernels write results.
     #[cfg(target_arch = "x86_64")]
-    match (left.isa, TileShape::new(left.isa, m)) {
-        (IntegerIsa::Avx512Vnni(proof), shape) => {
+    let shape = TileShape::new(left.isa, m);
+    #[cfg(target_arch = "x86_64")]
+    match left.isa {
+        IntegerIsa::Avx512Vnni(proof) => {
             return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
                 avx512::product(proof, shape.panels, tile, dequantization, out);
             });
         }
-        (IntegerIsa::Avx2(proof), shape) => {
+        IntegerIsa::Avx2(proof) => {
             let mut negatives = None;
             return part.for_each_tile(shape, 0..m, out.cols(), epilogue, |tile, dequantization| {
                 if m > shape.rows && dequantization.row == 0 {
