@@ -111,7 +111,8 @@ impl Member {
             }
             spin_loop();
         }
-        self.asleep.store(true, Ordering::SeqCst);
+        // Not a store: qemu 7.2 lets the next load overtake one, which ARM forbids, and the wake-up would be lost.
+        self.asleep.swap(true, Ordering::SeqCst);
         while !is_new() {
             thread::park();
         }
