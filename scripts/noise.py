@@ -3,6 +3,7 @@
 
     noise.py corpus SRC TGT OUT [--share 0.3] [--seed 1]    OUT/src, OUT/tgt, OUT/kinds: what each line got; the original text
     noise.py judge OUT CLEAN-SRC CLEAN-TGT DROPPED          what `attentive clean` found and mended of it
+    noise.py rank OUT SCORED DROPPED                        how many of the pairs with the worst scores are damaged
     noise.py inputs SRC REF OUT [--seed 1]                  OUT/KIND and OUT/KIND.ref: a test set as tired users type it
 
 Standard library only."""
@@ -94,6 +95,22 @@ def judge(options):
         print(f"{kind or 'not damaged'}\t{n}\t{dropped[kind]}\t{dropped[kind] / n:.1%}\t{as_before[kind]}")
 
 
+def rank(options):
+    kinds = lines_of(options.out / "kinds")
+    dropped = {int(line.split("\t")[0]) - 1 for line in lines_of(options.dropped)}
+    kept = [kind for place, kind in enumerate(kinds) if place not in dropped]
+    scores = [float(line.rsplit("\t", 1)[1]) for line in lines_of(options.scored)]
+    worst = [kind for _, kind in sorted(zip(scores, kept, strict=True), key=lambda pair: pair[0])]
+    # What was mended is no longer damaged.
+    damaged = Counter(kind for kind in worst if kind not in ("", "markup", "mojibake"))
+    print("share\tpairs\tdamaged\tprecision\trecall\t" + "\t".join(f"{kind} ({n})" for kind, n in damaged.most_common()))
+    for share in (0.01, 0.02, 0.03, 0.05, 0.1):
+        found = Counter(worst[: round(share * len(worst))])
+        n, right = found.total(), sum(found[kind] for kind in damaged)
+        recalls = "\t".join(f"{found[kind] / of:.1%}" for kind, of in damaged.most_common())
+        print(f"{share:.0%}\t{n}\t{right}\t{right / n:.1%}\t{right / damaged.total():.1%}\t{recalls}")
+
+
 def typo(word):
     """A word with two letters exchanged."""
     at = random.randrange(len(word) - 1)
@@ -130,12 +147,13 @@ def inputs(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for run, names in ((corpus, "src tgt out"), (judge, "out clean_src clean_tgt dropped"), (inputs, "src ref out")):
+    judged = "out clean_src clean_tgt dropped"
+    for run, names in ((corpus, "src tgt out"), (judge, judged), (rank, "out scored dropped"), (inputs, "src ref out")):
         command = commands.add_parser(run.__name__)
         command.set_defaults(run=run)
         for name in names.split():
             command.add_argument(name, type=Path)
-        if run is not judge:
+        if run in (corpus, inputs):
             command.add_argument("--seed", type=int, default=1)
         if run is corpus:
             command.add_argument("--share", type=float, default=0.3)
