@@ -40,8 +40,7 @@ encoder = 'transformer'
 pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
     if let Some(kind) = family.strip_prefix("imported ") {
         let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/hf");
-        let outcome = folder.run(&format!("import {fixture}/{kind} --output runs/{name}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds(&format!("import {fixture}/{kind} --output runs/{name}"));
         return;
     }
     if family == "toy" {
@@ -58,6 +57,5 @@ pub(crate) fn train(folder: &Folder, name: &str, family: &str) {
         config = config.replace("[data]\n", "[data]\nunits = 'stream'\n");
     }
     folder.write(&format!("{name}.toml"), config.replace("[model]\n", &model));
-    let outcome = folder.run(&format!("train {name}.toml"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&format!("train {name}.toml"));
 }

@@ -120,8 +120,7 @@ fn one_page_has_two_models() {
         return;
     }
     models::train(&folder, "other", "seq2seq");
-    let outcome = folder.run("export runs/other --to web --precision f32 --output site/other");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("export runs/other --to web --precision f32 --output site/other");
     folder.write("in", "1 2 3 4 5");
     let expected = ["model", "other"].map(|name| folder.run(&format!("translate runs/{name} in")).stdout);
     let server = StaticServer::start(&folder.path("site"));

@@ -73,8 +73,7 @@ fn models_of_labels_whose_weights_change_give_none() {
         (cli_masked::masked(), |model| Ok(format!("{:?}", model.fill("ein <mask> läuft", 2)?))),
     ];
     for (folder, answer) in cases {
-        let outcome = folder.run("quantize runs/c --precision int8 --output q");
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds("quantize runs/c --precision int8 --output q");
         let path = folder.path("q/packed.safetensors");
         let whole = fs::read(&path).unwrap();
         for (what, change, is_harmless) in CHANGES {
@@ -100,8 +99,7 @@ fn models_of_labels_whose_weights_change_give_none() {
 #[test]
 fn a_server_whose_weights_change_says_so_until_they_are_loaded_again() {
     let folder = with_run("transformer-post");
-    let outcome = folder.run("quantize run --precision int8 --output q");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("quantize run --precision int8 --output q");
     let path = folder.path("q/packed.safetensors");
     let whole = fs::read(&path).unwrap();
     let server = Process::start(&folder, "en-de=q");
@@ -175,8 +173,7 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
     let line = |n: usize| format!("w{} w{} w{}\n", n % 20, n / 20 % 20, n / 7 % 20);
     let text: String = (0..3000).map(line).collect();
     folder.write("c.toml", CONFIG).write("a.src", &text).write("a.tgt", &text);
-    let prepared = folder.run("prepare c.toml");
-    assert_eq!(prepared.code, Some(0), "{prepared:?}");
+    folder.succeeds("prepare c.toml");
     let path = shard(&folder);
     let whole = fs::read(&path).unwrap();
     for (number, (what, change, is_harmless)) in CHANGES.into_iter().enumerate() {
@@ -213,8 +210,7 @@ fn training_ends_with_the_name_of_a_corpus_that_changes() {
 #[test]
 fn weights_that_are_cut_off_are_refused() {
     let folder = with_run("transformer-post");
-    let quantized = folder.run("quantize run --precision int8 --output q");
-    assert_eq!(quantized.code, Some(0), "{quantized:?}");
+    folder.succeeds("quantize run --precision int8 --output q");
     for file in ["run/model.safetensors", "q/packed.safetensors"] {
         let whole = fs::read(folder.path(file)).unwrap();
         for len in [0, 7, 100, whole.len() / 2, whole.len() - 1] {

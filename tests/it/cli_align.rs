@@ -20,8 +20,7 @@ fn prepared() -> Folder {
 #[test]
 fn links_are_written_and_compared() {
     let folder = prepared();
-    let outcome = folder.run("align a.src a.tgt");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("align a.src a.tgt");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 300);
     let straight = lines.iter().filter(|line| {

@@ -55,8 +55,7 @@ fn lines() -> String {
 pub(crate) fn trained(settings: &str) -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG).write("train.tsv", lines());
-    let outcome = folder.run(&format!("train c.toml {settings}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train c.toml {settings}"));
     assert!(outcome.stderr.contains("accuracy"), "{outcome:?}");
     assert!(outcome.stderr.contains(", 2 labels; 45 examples"), "{outcome:?}");
     folder

@@ -85,12 +85,12 @@ fn lines_that_cannot_be_read_are_dropped() {
         "A dog runs here.\tEin Hund läuft hier.\nA bird sings.\tEin Vogel singt.\n"
     );
     let dropped = read(&folder, "d.tsv");
-    assert!(dropped.starts_with("2\tunreadable\tnot valid UTF-8"), "{dropped}");
+    assert!(dropped.starts_with("2\tunreadable\t`b.en`: not valid UTF-8"), "{dropped}");
     folder.write("b.tsv", "src\ttgt\nA dog runs here.\tEin Hund läuft hier.\nno tab\n\tx\n");
     stdout(&folder, "clean b.tsv --output c.tsv --dropped d.tsv");
     let dropped = read(&folder, "d.tsv");
     assert!(
-        dropped.starts_with("3\tunreadable\texpected ") && dropped.ends_with("\t\n4\tempty\t\tx\n"),
+        dropped.starts_with("3\tunreadable\t`b.tsv`: expected ") && dropped.ends_with("\t\n4\tempty\t\tx\n"),
         "{dropped}"
     );
 }
@@ -99,11 +99,12 @@ fn lines_that_cannot_be_read_are_dropped() {
 fn columns_may_be_others() {
     let folder = Folder::new();
     folder.write("a.tsv", "1\tA dog runs here.\tEin Hund läuft hier.\t-0.5\n");
-    let expected = ["no line of `a.tsv` can be read", "expected 2 tab-separated columns", "`--columns 1 2`"];
+    let expected =
+        ["no pair of `a.tsv` can be read", "line 1", "expected 2 tab-separated columns", "`--columns 1 2`"];
     folder.fails("clean a.tsv --output b.tsv", 1, &expected);
     assert!(!folder.path("b.tsv").exists());
     folder.write("b.jsonl", "{\"translation\": {\"en\": \"A dog.\", \"de\": \"Ein Hund.\"}}\n");
-    folder.fails("clean b.jsonl --columns en de", 1, &["no line of `b.jsonl` can be read"]);
+    folder.fails("clean b.jsonl --columns en de", 1, &["no pair of `b.jsonl` can be read"]);
     folder.write("ä.tsv", "A dog 1.\tEin Hund 2.\n");
     let outcome = folder.run("clean ä.tsv --output b.tsv");
     assert!(outcome.stderr.contains("no pair is left; `--explain 3`"), "{outcome:?}");
@@ -127,11 +128,11 @@ fn a_text_in_one_language_is_cleaned_like_pairs() {
     );
     let command = "clean mono.en --one-side --languages en --output clean.en --dropped d.tsv --explain 1";
     let report = stdout(&folder, command);
-    let expected = "A dog runs through the snow.\nFish & chips are good.\nSee 5 [[cats]].\n";
+    let expected = "A dog runs through the snow.\nFish & chips are good.\n";
     assert_eq!(read(&folder, "clean.en"), expected);
     let dropped = read(&folder, "d.tsv");
     let rules: Vec<&str> = dropped.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
-    assert_eq!(rules, ["empty", "language", "duplicate", "unreadable", "letters"], "{report}");
+    assert_eq!(rules, ["empty", "language", "duplicate", "unreadable", "letters", "markup"], "{report}");
     assert!(dropped.contains("4\tlanguage\tEin Hund rennt durch den tiefen Schnee.\n"), "{dropped}");
     assert!(!report.contains("numbers") && report.contains("mended: in 1 line"), "{report}");
     folder.fails("clean mono.en", 2, &["does not tell its format"]);
@@ -140,8 +141,31 @@ fn a_text_in_one_language_is_cleaned_like_pairs() {
     folder.fails("clean mono.en mono.txt --one-side", 2, &["cleans one file"]);
     folder.fails("clean mono.en --one-side --languages en de", 2, &["expected one language"]);
     folder.fails("clean mono.en mono.en --languages en", 2, &["expected two languages"]);
+    // The option takes what follows it.
+    folder.fails(
+        "clean --one-side --output c.en mono.txt mono.en",
+        2,
+        &["writes one file", "before `--output`"],
+    );
+    assert_eq!(read(&folder, "mono.txt"), "A dog.\n");
     folder.fails("clean . --one-side", 2, &["no file that can be read twice"]);
     folder.fails("clean none.en --one-side", 1, &["none.en"]);
+}
+
+/// Line breaks within JSON would make files of different lengths.
+#[test]
+fn a_pair_is_a_line_in_each_output() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        "{\"src\": \"one\\ntwo words\", \"tgt\": \"eins zwei\"}\n{\"src\": \"three\", \"tgt\": \"drei\"}\n",
+    );
+    stdout(&folder, "clean a.jsonl --no-mending --output b.en b.de");
+    assert_eq!(read(&folder, "b.en"), "one two words\nthree\n");
+    assert_eq!(read(&folder, "b.de"), "eins zwei\ndrei\n");
+    folder.write("c.en", "old\n");
+    folder.fails("clean a.jsonl --output c.en /dev/full", 1, &["/dev/full"]);
+    assert_eq!(read(&folder, "c.en"), "old\n");
 }
 
 /// What would run without end, or out of stack.
@@ -183,6 +207,14 @@ fn mistakes_are_explained_and_leave_no_file() {
     folder.fails("clean a.en a.de --without unreadable", 2, &["nothing is known of a line"]);
     folder.fails("clean a.en a.de --output b.en -", 2, &["--output -"]);
     folder.fails("clean a.en a.de --output b.tsv.gz", 2, &["no .gz file", "compress them afterwards"]);
+    folder.fails("clean a.en a.de --output b.en b.de.xz", 2, &["no .xz file"]);
+    folder.fails("clean a.en a.de --output b.en b.tsv", 2, &["`b.tsv` would have one side alone"]);
+    folder.write("b.en", b"M\xFCsli.\n");
+    folder.fails(
+        "clean b.en short.de",
+        1,
+        &["no pair of `b.en` and `short.de`", "`b.en`: not valid", "iconv"],
+    );
     folder.fails("clean a.en a.de --output b.en b.de c.de", 2, &["a corpus has one or two files"]);
 }
 
@@ -203,8 +235,7 @@ fn scored() -> Folder {
         "pairs.tsv",
         (0..120).map(|n| pair(n * 7, if n % 6 == 5 { 3 } else { 0 })).collect::<String>(),
     );
-    let outcome = folder.run("train c.toml --set train.optimizer.learning_rate=0.01");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --set train.optimizer.learning_rate=0.01");
     folder
 }
 
@@ -281,8 +312,7 @@ fn training_leaves_out_pairs_that_break_rules() {
         "train = { tsv = 'pairs.tsv' }\nfilters = ['numbers']",
     );
     folder.write("filtered.toml", config);
-    let outcome = folder.run("train filtered.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("train filtered.toml");
     assert!(outcome.stderr.contains("dropped by the rule `numbers`"), "{outcome:?}");
     folder.fails(
         "train filtered.toml --output x --set data.filters=['language']",

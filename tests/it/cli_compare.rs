@@ -17,8 +17,7 @@ fn two_models() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", cli_model::CONFIG);
     for options in ["--output a", "--output b --set model.d_ff=16"] {
-        let outcome = folder.run(&format!("train c.toml {options}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds(&format!("train c.toml {options}"));
     }
     folder.write("src", format!("{SHORT}\n\n{LONG}\n"));
     let written = stdout(&folder, "translate a src --max-new-tokens 6");

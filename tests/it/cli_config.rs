@@ -25,10 +25,8 @@ fn trains(family: &str, options: &str, files: &[(&str, &str)]) {
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{family}: {line}");
     }
-    let shown = folder.run("config show my.toml");
-    assert_eq!(shown.code, Some(0), "{shown:?}");
-    let trained = folder.run(&format!("train my.toml {SMALL}"));
-    assert_eq!(trained.code, Some(0), "{trained:?}");
+    folder.succeeds("config show my.toml");
+    folder.succeeds(&format!("train my.toml {SMALL}"));
     folder.fails(&format!("config new --family {family} -o my.toml"), 2, &["`my.toml` exists"]);
 }
 
@@ -128,15 +126,13 @@ fn values_are_shown_with_their_origins() {
         lines.collect()
     };
     assert_eq!(values(&again), values(&shown.stdout));
-    let trained = folder.run("train base.toml --set tokenizer.vocab_size=60 --output base");
-    assert_eq!(trained.code, Some(0), "{trained:?}");
+    folder.succeeds("train base.toml --set tokenizer.vocab_size=60 --output base");
     folder.write("fine.toml", text.replace("d_model = 16", "from = \"base\""));
     let fine = folder.run("config show fine.toml").stdout;
     has(&fine, "d_model = 16 # base model");
     has(&fine, "vocab_size = 60 # base model");
     has(&fine, "warmup_steps = 1 # default, depends on `model.from` and `train.max_steps`");
-    let resumed = folder.run("config show base.toml --set tokenizer.vocab_size=60 --resume base");
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    let resumed = folder.succeeds("config show base.toml --set tokenizer.vocab_size=60 --resume base");
     has(&resumed.stdout, "warmup_steps = 1000 # resumed run");
     folder.fails(
         "config show base.toml --set train.batch_token=1",
@@ -196,8 +192,7 @@ fn a_new_configuration_fits_the_corpus() {
     let lines = |count: usize| (0..count).map(|n| format!("{n} a\t{n} b\n")).collect::<String>();
     folder.write("small.tsv", lines(50)).write("large.tsv", lines(60_001)).write("valid.csv", "1 a,1 b\n");
     let new = |options: &str| {
-        let outcome = folder.run(&format!("config new --family transformer {options}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("config new --family transformer {options}"));
         outcome
     };
     let small = new("--train small.tsv");
@@ -217,8 +212,7 @@ fn a_new_configuration_fits_the_corpus() {
     }
     assert!(!large.stdout.contains("hold_out"), "{large:?}");
     folder.write("small.toml", &small.stdout);
-    let trained = folder.run("train small.toml --set train.max_steps=1 --set model.d_model=8 --output m");
-    assert_eq!(trained.code, Some(0), "{trained:?}");
+    folder.succeeds("train small.toml --set train.max_steps=1 --set model.d_model=8 --output m");
     for (arguments, words) in [
         ("--train small.tsv --columns 2 2", &["the same column twice"][..]),
         ("--train small.tsv --languages en de", &["`--languages` is for translation memories"]),

@@ -48,8 +48,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
 #[test]
 fn a_killed_run_resumes_to_identical_files() {
     let folder = Folder::new();
-    let outcome = folder.run(&long(&folder, "whole", ""));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&long(&folder, "whole", ""));
     let mut moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos() as usize;
     let mut kills = Vec::new();
     for round in 0..3 {
@@ -61,8 +60,7 @@ fn a_killed_run_resumes_to_identical_files() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let outcome = folder.run(&long(&folder, "parts", "--resume"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&long(&folder, "parts", "--resume"));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"), "killed after {kills:?} updates");
     let logged =
         |run: &str| fs::read_to_string(folder.path(run).join("metrics.jsonl")).unwrap().lines().count();
@@ -81,8 +79,7 @@ fn a_kill_between_two_files_is_repaired() {
     let log = file("metrics.jsonl");
     let logged = fs::read(&log).unwrap();
     fs::write(&log, [logged.as_slice(), b"{\"step\":1,\"src\":\"\xc3"].concat()).unwrap();
-    let outcome = folder.run("train c.toml --resume");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --resume");
     assert!(weights(&folder, "runs/c") == whole);
     assert!(fs::read(&log).unwrap() == logged);
     assert!(!file("checkpoints/.tmp-step-00000008").exists());
@@ -90,8 +87,7 @@ fn a_kill_between_two_files_is_repaired() {
     fs::create_dir(folder.path("begun")).unwrap();
     fs::copy(file("tokenizer.json"), folder.path("begun/tokenizer.json")).unwrap();
     fs::copy(file("provenance.json"), folder.path("begun/provenance.json")).unwrap();
-    let outcome = folder.run("train c.toml --resume --output begun");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --resume --output begun");
     assert!(weights(&folder, "begun") == whole);
 }
 
@@ -102,8 +98,7 @@ fn force_replaces_a_run_and_nothing_else() {
     let missing = "train c.toml --force --set data.train={src='none',tgt='none'}";
     folder.fails(missing, 1, &["cannot read `none`"]);
     assert!(folder.path("runs/c/model.safetensors").exists(), "the old run is gone, and there is no new one");
-    let outcome = folder.run("train c.toml --force --set train.max_steps=1");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --force --set train.max_steps=1");
     assert!(folder.path("runs/c/notes.txt").exists());
     assert!(!folder.path("runs/c/checkpoints/step-00000006").exists());
     fs::create_dir(folder.path("other")).unwrap();
@@ -117,8 +112,7 @@ fn force_replaces_a_run_and_nothing_else() {
 #[test]
 fn a_signal_saves_and_stops() {
     let folder = Folder::new();
-    let outcome = folder.run(&long(&folder, "whole", ""));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&long(&folder, "whole", ""));
     for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let run = format!("parts{name}");
         let child = start(&folder, &long(&folder, &run, ""));
@@ -127,8 +121,7 @@ fn a_signal_saves_and_stops() {
         let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert_eq!(outcome.code, Some(code), "{outcome:?}");
         assert!(outcome.stderr.contains("same command with `--resume`"), "{outcome:?}");
-        let outcome = folder.run(&long(&folder, &run, "--resume"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds(&long(&folder, &run, "--resume"));
         assert!(weights(&folder, &run) == weights(&folder, "whole"), "{name}");
     }
 }
@@ -137,8 +130,7 @@ fn a_signal_saves_and_stops() {
 #[test]
 fn a_failed_save_keeps_the_previous_checkpoint() {
     let folder = trained();
-    let outcome = folder.run("train c.toml --output parts --set train.max_steps=2");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output parts --set train.max_steps=2");
     let before = weights(&folder, "parts");
     let script = format!(
         "ulimit -f 8; trap '' XFSZ; exec '{}' train c.toml --output parts --resume",
@@ -150,8 +142,7 @@ fn a_failed_save_keeps_the_previous_checkpoint() {
     assert!(outcome.stderr.contains("cannot write `parts/checkpoints/step-"), "{outcome:?}");
     assert!(weights(&folder, "parts") == before);
     assert_eq!(fs::read_to_string(folder.path("parts/checkpoints/last")).unwrap(), "2\n");
-    let outcome = folder.run("train c.toml --output parts --resume");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output parts --resume");
     assert!(weights(&folder, "parts") == weights(&folder, "runs/c"));
 }
 
@@ -255,8 +246,7 @@ fn corpora_are_checked_and_skipped_lines_counted() {
              train.max_steps=1"
         )
     };
-    let outcome = folder.run(&on("a", "b"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&on("a", "b"));
     assert!(outcome.stderr.contains("2 of 5 lines kept"), "{outcome:?}");
     folder.fails(&on("a", "short"), 1, &["`a` has 5 lines, `short` has 1"]);
     folder.fails(&on("a", "none"), 1, &["cannot read `none`: no such file"]);

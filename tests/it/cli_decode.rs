@@ -11,11 +11,10 @@ pub(crate) fn three_models() -> Folder {
     let folder = trained();
     folder.write("s.toml", for_family(CONFIG, "seq2seq"));
     for (name, attention) in [("s", "additive"), ("n", "none")] {
-        let outcome = folder.run(&format!(
+        folder.succeeds(&format!(
             "train s.toml --output {name} --set model.family=seq2seq --set model.recurrent.d_hidden=16 \
              --set model.recurrent.attention={attention}"
         ));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
     }
     folder
 }
@@ -57,8 +56,7 @@ fn translations_contain_their_phrases() {
     folder.write("terms", "9 9\t0 0\n\n\n5\n 1 \t\t2 2 2\n");
     for beam in [1, 4, 12] {
         let command = format!("translate runs/c src --constraints terms --beam-width {beam}");
-        let outcome = folder.run(&command);
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&command);
         // A translation may be cut off, but not for want of a phrase.
         assert!(!outcome.stderr.contains("lacks"), "{outcome:?}");
         let lines: Vec<&str> = outcome.stdout.lines().collect();

@@ -134,8 +134,7 @@ fn short_translations_are_told() {
     let folder = with_test_set();
     let evaluate = "evaluate runs/c --src in --ref ref --max-new-tokens 2";
     let advice = |options: &str| {
-        let outcome = folder.run(&format!("{evaluate} {options}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("{evaluate} {options}"));
         assert!(outcome.stdout.starts_with("BLEU"), "{outcome:?}");
         outcome.stderr
     };

@@ -57,8 +57,7 @@ const RESULTS: [&str; 7] = [
 fn prepared() -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG.replace("max_steps = 6", "max_steps = 60"));
-    let outcome = folder.run("train c.toml --set train.validate_every=0 --set train.save_every=60");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --set train.validate_every=0 --set train.save_every=60");
     let digits = |n: usize| format!("{} {} {} {}", n % 10, n / 10 % 10, n / 3 % 10, n / 7 % 10);
     let lines = |numbers: std::ops::Range<usize>, is_reversed: bool| -> String {
         let line = |n| {
@@ -84,8 +83,7 @@ fn prepared() -> Folder {
 }
 
 fn distill(folder: &Folder, out: &str) -> String {
-    let outcome = folder.run(&format!("distill plan.toml --output {out}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("distill plan.toml --output {out}"));
     outcome.stderr
 }
 
@@ -218,8 +216,7 @@ fn folders_of_others_stay_as_they_are() {
 #[test]
 fn a_teacher_may_be_several_models() {
     let folder = prepared();
-    let outcome = folder.run("train c.toml --output runs/d --set train.max_steps=50");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output runs/d --set train.max_steps=50");
     folder.write("plan.toml", PLAN.replace("[\"runs/c\"]", "[\"runs/c\", \"runs/d\"]"));
     distill(&folder, "out");
     let report: Value =
@@ -291,8 +288,7 @@ fn plans_that_cannot_be_carried_out_are_refused() {
 #[test]
 fn a_file_of_translations_is_a_teacher() {
     let folder = prepared();
-    let outcome = folder.run("synthesize runs/c mono.src --sample --temperature 2 --output given.tsv");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("synthesize runs/c mono.src --sample --temperature 2 --output given.tsv");
     let plan = PLAN
         .replace("models = [\"runs/c\"]", "translations = [\"given.tsv\"]")
         .replace("candidates = 2", "")

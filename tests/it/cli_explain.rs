@@ -118,8 +118,7 @@ fn a_transformer_tagger_shows_the_tag_of_each_token() {
     let model = "[model]\nfamily = 'tagger'\nencoder = 'transformer'\n";
     let config = cli_model::CONFIG.replace("[model]\n", model);
     folder.write("c.toml", config.replace("n_decoder_layers = 1\n", ""));
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml");
     let data = explain(&folder, &["runs/c", "1 2 3"]);
     assert_eq!(sites(&data), ["encoder_self"]);
     assert_eq!(data["src"], json!(["1", "2", "3"]));
@@ -134,8 +133,7 @@ fn recurrent_taggers_are_refused() {
         .replace("[model]\n", "[model]\nfamily = 'tagger'\n")
         .replace("[tokenizer]\n", "[tokenizer]\nvocabulary = 'separate'\n");
     folder.write("c.toml", config);
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml");
     folder.fails("explain runs/c 1", 2, &["no attention", "attentive tag"]);
 }
 
@@ -195,8 +193,7 @@ fn json_has_all_digits() {
 #[test]
 fn a_topic_is_explained_as_text() {
     let folder = Folder::new();
-    let outcome = folder.run("explain gates");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("explain gates");
     assert!(outcome.stdout.contains("cₜ = fₜ ⊙ cₜ₋₁ + iₜ ⊙ gₜ"), "{outcome:?}");
     assert!(outcome.stdout.contains("book/text/gates.md"), "{outcome:?}");
     let topics = folder.run("explain topics").stdout;

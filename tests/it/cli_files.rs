@@ -89,8 +89,7 @@ fn placeables_are_kept_or_named() {
     folder.write("plain", "1 2 3\n4 5\n");
     let plain = stdout(&folder, "translate runs/c plain");
     let second = plain.lines().nth(1).unwrap();
-    let outcome = folder.run("translate runs/c lines --keep-placeables");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("translate runs/c lines --keep-placeables");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines[0].matches("{x}").count(), 1, "{outcome:?}");
     assert_eq!(

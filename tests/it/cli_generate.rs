@@ -56,8 +56,7 @@ min_frequency = 1
         .write("stream.toml", stream.to_owned() + MODEL)
         .write("text", TEXT.repeat(9));
     for config in ["lines.toml", "stream.toml"] {
-        let outcome = folder.run(&format!("train {config}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds(&format!("train {config}"));
     }
     folder
 }
@@ -137,8 +136,7 @@ fn invalid_generation_options_are_refused() {
     fails("--stop=", &["empty stop string", "hint: "]);
     let long = "e".repeat(33);
     fails(&format!("--prompt {long}"), &["33 tokens", "holds 32", "hint: "]);
-    let unknown = folder.run("generate runs/stream --prompt Ω --max-new-tokens 3");
-    assert_eq!(unknown.code, Some(0), "{unknown:?}");
+    let unknown = folder.succeeds("generate runs/stream --prompt Ω --max-new-tokens 3");
     assert!(unknown.stderr.starts_with("warning: 1 of 1 token not in"), "{unknown:?}");
     folder.fails("generate missing", 1, &["`missing"]);
     let complaint = ["continues texts", "attentive generate"];
@@ -187,8 +185,7 @@ fn stopped_runs_resume_to_identical_weights() {
     for name in ["lines", "stream"] {
         let train = format!("train {name}.toml --output {name} --set train.max_steps");
         for command in [format!("{train}=3"), format!("{train}=6 --resume")] {
-            let outcome = folder.run(&command);
-            assert_eq!(outcome.code, Some(0), "{outcome:?}");
+            folder.succeeds(&command);
         }
         assert!(weights(name) == weights(&format!("runs/{name}")), "{name}");
     }

@@ -54,8 +54,7 @@ const CASES: &[Case] = &[
 
 fn translated(folder: &Folder, glossary: &str, text: &str, options: &str) -> (Vec<String>, Vec<String>) {
     folder.write("terms.tsv", glossary).write("text", text);
-    let outcome = folder.run(&format!("translate toy text --glossary terms.tsv --json {options}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("translate toy text --glossary terms.tsv --json {options}"));
     let lines: Vec<Value> = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let strings = |of: &str, key: &str| -> Vec<String> {
         let all = lines.iter().flat_map(|line| line[of].as_array().unwrap());

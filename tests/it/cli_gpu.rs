@@ -102,8 +102,7 @@ fn prepared(family: &str) -> Folder {
 }
 
 fn train(folder: &Folder, options: &str) -> Outcome {
-    let outcome = folder.run(&format!("train c.toml {options}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train c.toml {options}"));
     outcome
 }
 
@@ -148,8 +147,7 @@ fn a_gpu_learns_what_a_cpu_learns() {
         if TRANSLATORS.contains(&family) {
             folder.write("texts", TEXTS);
             let [cpu, gpu] = ["cpu", "gpu"].map(|run| {
-                let outcome = folder.run(&format!("translate {run} texts"));
-                assert_eq!(outcome.code, Some(0), "{outcome:?}");
+                let outcome = folder.succeeds(&format!("translate {run} texts"));
                 outcome.stdout
             });
             assert_eq!((cpu.lines().count(), &gpu), (20, &cpu), "{family}");
@@ -251,8 +249,7 @@ fn training_and_translation_on_a_gpu_are_measured() {
         return;
     }
     let folder = Folder::new();
-    let outcome = folder.run("bench --device gpu --model tiny --quick --steps 2 --json");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("bench --device gpu --model tiny --quick --steps 2 --json");
     assert!(outcome.stderr.contains("speeds of so little work"), "{outcome:?}");
     let found = outcome.stdout.lines();
     let found: Vec<Value> = found.map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -30,8 +30,7 @@ fn prepared() -> Folder {
         .replace("max_steps = 6", "max_steps = 40")
         .replace("validate_every = 3", "validate_every = 0");
     folder.write("src", side(false)).write("tgt", side(true)).write("c.toml", config);
-    let outcome = folder.run("align src tgt --output links");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("align src tgt --output links");
     folder
 }
 
@@ -59,8 +58,7 @@ fn weights(folder: &Folder, run: &str) -> Vec<u8> {
 /// The share of the links of `attentive align` that are where the attention of `run`, whose tokens are words,
 /// is strongest.
 fn agreement(folder: &Folder, run: &str) -> f64 {
-    let outcome = folder.run(&format!("rescore {run} --src src --tgt tgt --soft-alignments --json"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("rescore {run} --src src --tgt tgt --soft-alignments --json"));
     let links = fs::read_to_string(folder.path("links")).unwrap();
     let (mut found, mut all) = (0, 0);
     for (pair, links) in outcome.stdout.lines().zip(links.lines()) {

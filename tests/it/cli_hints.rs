@@ -48,8 +48,7 @@ fn parallel() -> Folder {
                train.save_every=0 train.schedule.warmup_steps=5 train.average_last=1 model.d_model=32 \
                model.d_ff=32 model.n_encoder_layers=1 model.n_decoder_layers=1 model.dropout=0.0";
     let few: Vec<String> = few.split(' ').map(|one| format!("--set {one}")).collect();
-    let outcome = folder.run(&format!("train m.toml --output m {}", few.join(" ")));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train m.toml --output m {}", few.join(" ")));
     assert!(outcome.stderr.contains("note: the model can be exported as MarianMT\n"), "{outcome:?}");
     let fewer = "fewer than `tokenizer.vocab_size` = 200";
     assert!(outcome.stderr.contains(fewer), "{outcome:?}");
@@ -67,8 +66,7 @@ fn files_that_are_named_twice_are_noticed() {
                train.micro_batches_per_update=1 --set train.validate_sentences=2 --set train.save_every=0 \
                --set model.dropout=0.0";
     let said = |more: &str| {
-        let outcome = folder.run(&format!("train m.toml --force --output twice {few} {more}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("train m.toml --force --output twice {few} {more}"));
         outcome.stderr
     };
     let copies = "warning: source and target of `data.train` are the same file, `train.en`";
@@ -119,8 +117,7 @@ fn a_model_of_the_recipe_is_exported_without_reservations() {
 fn a_test_set_the_wrong_way_round_is_noticed() {
     let folder = parallel();
     let run = |src: &str, tgt: &str| {
-        let outcome = folder.run(&format!("evaluate m --src {src} --ref {tgt} --json"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("evaluate m --src {src} --ref {tgt} --json"));
         let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
         (json["bleu"]["value"].as_f64().unwrap(), outcome.stderr)
     };
@@ -212,8 +209,7 @@ fn an_evaluation_counts_the_translations_that_were_cut_off() {
     let folder = trained();
     folder.write("in", "1 2 3\n4 5 6 7\n\n9 8 7\n");
     let evaluate = |more: &str| {
-        let outcome = folder.run(&format!("evaluate runs/c --src in --ref in --json {more}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("evaluate runs/c --src in --ref in --json {more}"));
         let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
         (json["cut_off"].as_u64().unwrap(), outcome.stderr)
     };

@@ -57,8 +57,7 @@ schedule = { warmup_steps = 5 }
 
 pub(crate) fn train(folder: &Folder, config: &str) {
     folder.write("c.toml", config);
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml");
 }
 
 pub(crate) fn tagger() -> Folder {

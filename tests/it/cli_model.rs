@@ -56,15 +56,12 @@ pub(crate) fn trained_as(family: &str, more: &str) -> Folder {
     let config = for_family(CONFIG, family).replace("[model]\n", &model);
     let folder = Folder::new();
     folder.write("c.toml", config + more);
-    let outcome = folder.run("train c.toml");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml");
     folder
 }
 
 pub(crate) fn stdout(folder: &Folder, arguments: &str) -> String {
-    let outcome = folder.run(arguments);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    outcome.stdout
+    folder.succeeds(arguments).stdout
 }
 
 fn json(folder: &Folder, arguments: &str) -> Value {
@@ -189,8 +186,7 @@ fn unused_keys_of_a_stored_configuration_are_ignored() {
     let folder = Folder::new();
     folder.write("c.toml", for_family(CONFIG, "seq2seq"));
     let command = "train c.toml --output s --set model.family=seq2seq --set model.recurrent.d_hidden=16";
-    let outcome = folder.run(command);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(command);
     folder.write("src", "1 2 3\n").write("ref", "3 2 1\n");
     let commands = [
         "translate s src --beam-width 1",
@@ -230,8 +226,7 @@ fn info_describes_a_model() {
 #[test]
 fn checkpoints_are_averaged_into_a_model() {
     let folder = trained();
-    let outcome = folder.run("average runs/c --last 2 --output mean");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("average runs/c --last 2 --output mean");
     assert_eq!(
         json(&folder, "info mean --json")["provenance"]["averaged_steps"].as_array().unwrap().len(),
         2
@@ -244,11 +239,9 @@ fn checkpoints_are_averaged_into_a_model() {
 #[test]
 fn a_stopped_run_resumes_to_identical_weights() {
     let folder = trained();
-    let outcome = folder.run("train c.toml --output parts --set train.max_steps=3");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output parts --set train.max_steps=3");
     folder.fails("train c.toml --output parts", 2, &["`parts` already exists"]);
-    let outcome = folder.run("train c.toml --output parts --resume");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output parts --resume");
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert!(weights("parts") == weights("runs/c"), "resuming gave other weights");
 }

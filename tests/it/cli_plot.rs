@@ -162,14 +162,12 @@ fn invalid_position_options_are_refused() {
 fn the_positions_of_a_model_are_drawn() {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
-    let outcome = folder.run("train c.toml --set model.positions=learned");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --set model.positions=learned");
     let learned = svg(&folder, "plot positions runs/c");
     assert!(learned.contains(">`src.positions.learned`, d = 16<"));
     assert!(learned.contains(">`tgt.positions.learned`, d = 16<"));
     assert!(learned.contains(">Similarity to position 128<"));
-    let outcome = folder.run("train c.toml --set model.positions=relative --output runs/r");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --set model.positions=relative --output runs/r");
     let relative = svg(&folder, "plot positions runs/r");
     assert_eq!(relative.matches(">What each head adds to the score<").count(), 2);
     assert!(relative.contains(">head 1<") && relative.contains(">head 2<"));

@@ -58,8 +58,7 @@ fn prepared() -> Folder {
 }
 
 fn succeeds(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.run(arguments);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(arguments);
     outcome
 }
 

@@ -101,8 +101,7 @@ fn check_same_bits(family: &str, matmul: &str) {
              train.micro_batches_per_update=4 --set train.precision={matmul}"
         )
     };
-    let alone = folder.run(&train("1"));
-    assert_eq!(alone.code, Some(0), "{alone:?}");
+    folder.succeeds(&train("1"));
     let alone = weights(&folder, "1");
     for n in [2, 4] {
         let outcome = succeeds(&folder, n, &train(&n.to_string()));
@@ -198,8 +197,7 @@ fn an_error_is_reported_once_and_names_the_process() {
 #[test]
 fn lines_are_shared_and_keep_their_order() {
     let folder = Folder::new();
-    let trained = folder.run(&long(&folder, "m", "--set train.max_steps=5"));
-    assert_eq!(trained.code, Some(0), "{trained:?}");
+    folder.succeeds(&long(&folder, "m", "--set train.max_steps=5"));
     let lines: String = (0..70)
         .map(|line| match line % 9 {
             0 => "\n".to_owned(),
@@ -216,8 +214,7 @@ fn lines_are_shared_and_keep_their_order() {
         "translate m in --sample --seed 3",
         "evaluate m --src in --ref ref --output out",
     ] {
-        let alone = folder.run(arguments);
-        assert_eq!(alone.code, Some(0), "{alone:?}");
+        let alone = folder.succeeds(arguments);
         for n in [2, 3] {
             let together = succeeds(&folder, n, arguments);
             let timeless = |text: &str| -> String {

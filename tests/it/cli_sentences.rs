@@ -69,8 +69,7 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
     folder.write("terms", "\n\n7\n\n\n");
     let command = "translate runs/c lines --split-sentences --prefix begin --constraints terms \
                    --beam-width 4 --json";
-    let outcome = folder.run(command);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(command);
     let lines = objects(&outcome.stdout);
     let ignored = "so its prefix and phrases were ignored";
     let (blank, none) = (format!("blank, {ignored}"), format!("nothing to translate, {ignored}"));
@@ -90,8 +89,7 @@ fn demands_of_lines_without_a_sentence_are_named_or_refused() {
 fn what_cannot_be_spelled_is_named_or_refused() {
     let folder = trained();
     folder.write("lines", "\n3 🎉 x\n");
-    let outcome = folder.run("translate runs/c lines --json");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds("translate runs/c lines --json");
     assert!(outcome.stderr.contains("warning: line 2: not in the model's vocabulary"), "{outcome:?}");
     let lines = objects(&outcome.stdout);
     assert_eq!(lines[0]["warnings"], Value::Array(Vec::new()));

@@ -21,8 +21,7 @@ fn trained() -> Folder {
                 label_smoothing = 0.0\noptimizer = { learning_rate = 0.02 }\nschedule = { warmup_steps = 20 }\n\
                 [decode]\nbeam_width = 1\n";
     folder.write("c.toml", data);
-    let outcome = folder.run("train c.toml --output m");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train c.toml --output m");
     folder
 }
 
@@ -36,8 +35,7 @@ fn a_model_of_two_languages_is_told_which_one_is_meant() {
     assert_eq!(stdout(&folder, "translate m in --target-lang >>fr<<"), "a b\na c c\n");
     // The line itself knows better.
     assert_eq!(stdout(&folder, "translate m marked --target-lang fr"), "2 1\na c c\n");
-    let silent = folder.run("translate m in");
-    assert_eq!(silent.code, Some(0), "{silent:?}");
+    let silent = folder.succeeds("translate m in");
     for words in ["line 1", "line 2", "does not begin with one of >>de<<, >>fr<<"] {
         assert!(silent.stderr.contains(words), "{silent:?}");
     }

@@ -21,8 +21,7 @@ fn prepared() -> Folder {
 }
 
 fn corpus(folder: &Folder, arguments: &str) -> Vec<Vec<String>> {
-    let outcome = folder.run(&format!("synthesize runs/c text --output pairs.tsv {arguments}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("synthesize runs/c text --output pairs.tsv {arguments}"));
     assert!(outcome.stderr.contains("of 2,500 lines"), "{outcome:?}");
     let text = fs::read_to_string(folder.path("pairs.tsv")).unwrap();
     fs::remove_file(folder.path("pairs.tsv")).unwrap();
@@ -132,8 +131,7 @@ fn the_translation_that_is_closest_to_the_reference_is_chosen() {
 #[test]
 fn back_translations_are_trained_on_with_a_tag() {
     let folder = prepared();
-    let outcome = folder.run("synthesize runs/c text --backward --sample --temperature 2 --output back.tsv");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("synthesize runs/c text --backward --sample --temperature 2 --output back.tsv");
     let pairs = fs::read_to_string(folder.path("back.tsv")).unwrap();
     assert!(pairs.lines().count() > 100);
     let config = crate::cli_model::CONFIG
@@ -146,8 +144,7 @@ fn back_translations_are_trained_on_with_a_tag() {
     let config = config.replace("vocab_size = 14", "vocab_size = 16");
     let weights = |config: &str| {
         folder.write("bt.toml", config);
-        let outcome = folder.run("train bt.toml --output bt --force");
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        folder.succeeds("train bt.toml --output bt --force");
         fs::read(folder.path("bt/model.safetensors")).unwrap()
     };
     let tagged = weights(&config);
@@ -160,8 +157,8 @@ fn what_cannot_be_a_pair_is_counted() {
     let folder = prepared();
     let long = "1 ".repeat(300);
     folder.write("text", format!("1 2 3\n\n{long}\n"));
-    let outcome = folder.run("synthesize runs/c text --sample --temperature 3 --seed 2 --output pairs.tsv");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome =
+        folder.succeeds("synthesize runs/c text --sample --temperature 3 --seed 2 --output pairs.tsv");
     for part in ["of 3 lines", "1 line is blank", "1 line is too long for the model"] {
         assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
     }

@@ -28,8 +28,7 @@ fn special_tokens_may_have_any_number() {
     turn_numbers_around(&folder);
     forget_sums(&folder, "runs/c");
     let more = "train c.toml --resume --set train.max_steps=12";
-    let outcome = folder.run(more);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(more);
     let text = stdout(&folder, "translate runs/c src --max-new-tokens 9");
     assert_eq!(text.lines().count(), 5);
     let digits = "0123456789";
@@ -48,8 +47,7 @@ fn the_token_contract_holds_in_training_and_translation() {
     folder.write("c.toml", CONFIG).write("src", "1 2 3\n4 5\n");
     let contract = "--set model.decoder_start_token=</s> --set model.forced_bos_token='7' \
         --set model.forced_eos_token='5' --set model.suppress_tokens=['<pad>','<s>','</s>','3']";
-    let outcome = folder.run(&format!("train c.toml {contract}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&format!("train c.toml {contract}"));
     let text = stdout(&folder, "translate runs/c src --max-new-tokens 4");
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();

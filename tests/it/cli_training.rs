@@ -20,8 +20,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, out: &str, more: &str) -> Outcome {
-    let outcome = folder.run(&format!("train c.toml --output {out} {LARGE} {more}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train c.toml --output {out} {LARGE} {more}"));
     outcome
 }
 
@@ -188,8 +187,7 @@ fn high_water_mark(status: &str) -> Option<f64> {
 #[test]
 fn a_profile_names_every_part_and_saves_nothing() {
     let folder = prepared();
-    let outcome = folder.run(&format!("train c.toml {LARGE} --profile=3"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train c.toml {LARGE} --profile=3"));
     assert!(outcome.stdout.starts_with("3 updates, "), "{outcome:?}");
     assert!(outcome.stderr.contains("products with"), "{outcome:?}");
     let memory = outcome.stdout.lines().last().unwrap();

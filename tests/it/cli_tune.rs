@@ -46,8 +46,7 @@ fn the_best_search_becomes_the_model_s() {
     let again: Value = serde_json::from_str(&stdout(&folder, &format!("{TUNE} --json --dry-run"))).unwrap();
     assert_eq!(again["searches"][0]["score"], best["score"]);
     // A run whose search was tuned goes on with it.
-    let outcome = folder.run("train runs/c --resume --set train.max_steps=8");
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds("train runs/c --resume --set train.max_steps=8");
     assert_eq!(config(&folder)["decode"], decode);
 }
 

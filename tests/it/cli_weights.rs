@@ -30,8 +30,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.run(&format!("train c.toml {arguments}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("train c.toml {arguments}"));
     outcome
 }
 

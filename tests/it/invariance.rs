@@ -135,8 +135,7 @@ fn digits(lines: usize) -> Vec<String> {
 fn train(settings: &str) -> Folder {
     let folder = Folder::new();
     folder.write("c.toml", CONFIG);
-    let outcome = folder.run(&format!("train c.toml --output run {settings}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&format!("train c.toml --output run {settings}"));
     folder
 }
 

@@ -20,8 +20,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn translate(folder: &Folder, input: &str, batch_size: usize) -> Vec<String> {
-    let outcome = folder.run(&format!("translate run {input} --batch-size {batch_size} --beam-width 4"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&format!("translate run {input} --batch-size {batch_size} --beam-width 4"));
     outcome.stdout.lines().map(str::to_owned).collect()
 }
 
@@ -72,8 +71,7 @@ fn the_loss_matches_pytorch_and_translations_do_not_depend_on_batches() {
     let (src, reference) = (data("test_2016_flickr.en"), data("test_2016_flickr.de"));
     let arguments =
         format!("evaluate run --beam-width 1 --src {} --ref {}", src.display(), reference.display());
-    let outcome = folder.run(&arguments);
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let outcome = folder.succeeds(&arguments);
     let signature = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:attentive-";
     assert!(outcome.stdout.contains(signature), "{outcome:?}");
     println!("{}", outcome.stdout);

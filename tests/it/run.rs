@@ -67,6 +67,13 @@ impl Folder {
         self.command(arguments).output().unwrap().into()
     }
 
+    /// Runs it and checks that it succeeds.
+    pub(crate) fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        outcome
+    }
+
     /// Runs it and checks that it fails with exit code `code`, prints no data, and reports an error with
     /// these words.
     pub(crate) fn fails(&self, arguments: &str, code: i32, complaint: &[&str]) {

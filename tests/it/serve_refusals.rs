@@ -210,8 +210,7 @@ fn multilingual() -> Folder {
         added.push(token);
     }
     fs::write(path, file.to_string()).unwrap();
-    let imported = folder.run("import f --output m --source-lang en --target-lang de");
-    assert_eq!(imported.code, Some(0), "{imported:?}");
+    folder.succeeds("import f --output m --source-lang en --target-lang de");
     folder
 }
 
@@ -228,8 +227,8 @@ fn a_model_of_many_languages_translates_the_pair_that_it_is_served_with() {
     let folder = multilingual();
     folder.write("in", "w3 w4 w5 w6\n");
     let expected = |source: &str, target: &str| {
-        let outcome = folder.run(&format!("translate m in --source-lang {source} --target-lang {target}"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome =
+            folder.succeeds(&format!("translate m in --source-lang {source} --target-lang {target}"));
         outcome.stdout.trim_end().to_owned()
     };
     let text = |server: &Running, source: &str, target: &str| {

@@ -18,7 +18,10 @@ const STDOUT: &str = "standard output";
 /// Refuses a file for lines of plain text whose name promises another format.
 pub(super) fn refuse_other_format(path: &Path) -> Result<()> {
     let name = path.to_string_lossy().to_lowercase();
-    let formats = [".gz", ".zst", ".csv", ".jsonl", ".tmx", ".xlf", ".xliff"];
+    let formats = [
+        ".gz", ".zst", ".xz", ".bz2", ".zip", ".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".tmx",
+        ".xlf", ".xliff",
+    ];
     match formats.into_iter().find(|end| name.ends_with(end)) {
         None => Ok(()),
         Some(other) => Err(Error::usage(

@@ -108,7 +108,8 @@ impl FromStr for ScoreLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected a score such as -2.5, or a share such as 5%, found `{text}`");
+        let expected =
+            || format!("expected a score such as -2.5, or a share below 100%, such as 5%, found `{text}`");
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         match text.strip_suffix('%') {
             Some(share) => match number(share) {

@@ -29,8 +29,7 @@ impl Program {
     }
 
     fn add(&mut self, name: &str, folder: &Folder) {
-        let outcome = folder.run(&format!("{name} --help"));
-        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let outcome = folder.succeeds(&format!("{name} --help"));
         let help = Help::read(&outcome.stdout);
         for command in help.commands.keys() {
             self.add(format!("{name} {command}").trim(), folder);

@@ -70,6 +70,5 @@ pub(crate) fn train(folder: &Folder, output: &str) {
         lines.insert(format!("{} {verb} {c}.\t{} {its} {d}.\n", capital(&a), capital(&b)));
     }
     folder.write("toy.toml", CONFIG).write("toy.tsv", lines.into_iter().collect::<String>());
-    let outcome = folder.run(&format!("train toy.toml --output {output}"));
-    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder.succeeds(&format!("train toy.toml --output {output}"));
 }

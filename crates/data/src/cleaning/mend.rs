@@ -36,8 +36,8 @@ impl Mend {
     }
 }
 
-/// The pair, mended.
-pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
+/// The pair, mended. `is_one_side` if it is a text that is paired with itself.
+pub(super) fn mended(pair: SentencePair, is_one_side: bool) -> (SentencePair, Vec<Mend>) {
     let mut sides = [pair.src, pair.tgt];
     let mut mended = Vec::new();
     let mut each = |mend: Mend, sides: &mut [String; 2], change: fn(&str) -> Cow<'_, str>| {
@@ -51,7 +51,7 @@ pub(super) fn mended(pair: SentencePair) -> (SentencePair, Vec<Mend>) {
         }
     };
     each(Mend::Entities, &mut sides, without_entities);
-    if names(&sides[0]) != names(&sides[1]) {
+    if is_one_side || names(&sides[0]) != names(&sides[1]) {
         each(Mend::Tags, &mut sides, without_tags);
     }
     each(Mend::Encoding, &mut sides, decoded);
@@ -123,49 +123,21 @@ fn character(entity: &str) -> Option<String> {
     (found != entity && !found.is_empty() && is_whole).then_some(found)
 }
 
-/// The elements whose tags are taken for tags: not everything in angle brackets is one.
-const ELEMENTS: [&str; 33] = [
-    "a",
-    "abbr",
-    "b",
-    "big",
-    "blockquote",
-    "br",
-    "center",
-    "code",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "em",
-    "font",
-    "h1",
-    "h2",
-    "h3",
-    "hr",
-    "i",
-    "img",
-    "li",
-    "ol",
-    "p",
-    "pre",
-    "small",
-    "span",
-    "strong",
-    "sub",
-    "sup",
-    "table",
-    "td",
-    "u",
-    "ul",
-];
+/// The elements within words and sentences.
+const INLINE: &str = "a abbr b big code em font i img small span strong sub sup u";
+/// Those that divide sentences. Not everything in angle brackets is an element.
+const DIVIDING: &str = "blockquote br center dd div dl dt h1 h2 h3 hr li ol p pre table td ul";
+
+fn is_among(elements: &str, name: &str) -> bool {
+    elements.split(' ').any(|element| element.eq_ignore_ascii_case(name))
+}
 
 /// The tags of known elements, each with its place in bytes.
 fn tags(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('<').filter_map(|(start, _)| {
         let from = &text[start..];
         let name = name(from);
-        if !ELEMENTS.iter().any(|element| element.eq_ignore_ascii_case(name)) {
+        if ![INLINE, DIVIDING].iter().any(|elements| is_among(elements, name)) {
             return None;
         }
         let tag = &from[..=from.find('>')?];
@@ -190,16 +162,12 @@ fn name(tag: &str) -> &str {
     &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
 }
 
-/// The elements within words and sentences; others divide them.
-const INLINE: [&str; 15] =
-    ["a", "abbr", "b", "big", "code", "em", "font", "i", "img", "small", "span", "strong", "sub", "sup", "u"];
-
 fn without_tags(text: &str) -> Cow<'_, str> {
     let (mut out, mut end) = (String::new(), 0);
     for (start, tag) in tags(text) {
         if start >= end {
             out.push_str(&text[end..start]);
-            if !INLINE.iter().any(|inline| inline.eq_ignore_ascii_case(name(tag))) {
+            if is_among(DIVIDING, name(tag)) {
                 out.push(' ');
             }
             end = start + tag.len();
@@ -266,39 +234,92 @@ fn decoded_bytes(text: &str) -> Cow<'_, str> {
             (Some(byte), _) => parts.push(TextPart::Bytes(vec![(c, byte)])),
         }
     }
-    let found: Vec<Option<(String, bool)>> = parts.iter().map(decoded_part).collect();
-    // A capital letter before a quotation mark may be UTF-8 by chance, but not beside what is surely so.
-    if !found.iter().flatten().any(|(_, is_sure)| *is_sure) {
-        return Cow::Borrowed(text);
-    }
+    let other = |place: Option<usize>| match place.and_then(|place| parts.get(place)) {
+        Some(TextPart::Other(c)) => Some(*c),
+        _ => None,
+    };
+    let decoded = |(place, part): (usize, &TextPart)| {
+        let TextPart::Bytes(run) = part else { return None };
+        DecodedRun::of(run, [other(place.checked_sub(1)), other(place.checked_add(1))])
+    };
+    let found: Vec<Option<DecodedRun>> = parts.iter().enumerate().map(decoded).collect();
+    // Few bytes may be UTF-8 by chance, but not beside others that are surely so.
+    let surest = found.iter().flatten().filter(|run| run.is_sure).map(|run| run.script).max();
+    let Some(surest) = surest else { return Cow::Borrowed(text) };
     let mut out = String::new();
     for (part, found) in parts.into_iter().zip(found) {
         match (part, found) {
-            (_, Some((decoded, _))) => out.push_str(&decoded),
-            (TextPart::Bytes(bytes), None) => out.extend(bytes.iter().map(|(c, _)| c)),
-            (TextPart::Other(c), None) => out.push(c),
+            (_, Some(run)) if run.script <= surest.max(DecodedScript::Latin) => out.push_str(&run.text),
+            (TextPart::Bytes(bytes), _) => out.extend(bytes.iter().map(|(c, _)| c)),
+            (TextPart::Other(c), _) => out.push(c),
         }
     }
     Cow::Owned(out)
 }
 
-/// A part that is UTF-8 of usual characters, decoded, and whether that is so by no chance.
-fn decoded_part(part: &TextPart) -> Option<(String, bool)> {
-    /// So many bytes that are UTF-8 are so by no chance.
-    const MANY: usize = 6;
-    let TextPart::Bytes(run) = part else { return None };
-    let bytes: Vec<u8> = run.iter().map(|(_, byte)| *byte).collect();
-    let decoded = String::from_utf8(bytes).ok()?;
-    let is_usual =
-        |c: char| matches!(c, '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{203A}' | '€' | '™' | '\u{FEFF}');
-    let is_many = run.len() >= MANY;
-    if !is_many && !decoded.chars().all(is_usual) {
-        return None;
+/// What the characters of a decoded run are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum DecodedScript {
+    /// Letters of Western and Central Europe, punctuation, and symbols.
+    Usual,
+    /// Others of them are Latin letters.
+    Latin,
+    /// Others are of other scripts.
+    Other,
+}
+
+impl DecodedScript {
+    fn of(c: char) -> Self {
+        match c {
+            '\u{A0}'..='\u{17F}' | '\u{2010}'..='\u{214F}' | '\u{2190}'..='\u{27BF}' | '\u{FEFF}' => {
+                Self::Usual
+            }
+            // Emoji.
+            '\u{1F000}'..='\u{1FAFF}' => Self::Usual,
+            '\u{180}'..='\u{24F}' | '\u{1E00}'..='\u{1EFF}' => Self::Latin,
+            _ => Self::Other,
+        }
     }
-    let ends_sentence =
-        |c: char| matches!(c, '‘'..='„' | '…' | '–' | '—' | '«' | '»' | '‹' | '›' | '•' | '°');
-    let is_chance = run.len() == 2 && ends_sentence(run[1].0);
-    Some((decoded, is_many || !is_chance))
+}
+
+/// A run of characters whose bytes are UTF-8.
+struct DecodedRun {
+    text: String,
+    script: DecodedScript,
+    /// Whether they are so by no chance.
+    is_sure: bool,
+}
+
+impl DecodedRun {
+    /// The run decoded, if it is UTF-8; `around` are the characters before and after it.
+    fn of(run: &[(char, u8)], around: [Option<char>; 2]) -> Option<Self> {
+        /// So many bytes that are UTF-8 are so by no chance.
+        const MANY: usize = 6;
+        let text = String::from_utf8(run.iter().map(|(_, byte)| *byte).collect()).ok()?;
+        let script = text.chars().map(DecodedScript::of).max()?;
+        let is_chance = script != DecodedScript::Usual
+            || matches!(run, [(lead, _), (second, _)] if may_be_meant(*lead, *second, around));
+        Some(Self { text, script, is_sure: run.len() >= MANY || !is_chance })
+    }
+}
+
+/// Whether two characters that are UTF-8 as bytes may be text: a letter and what can follow a word.
+fn may_be_meant(lead: char, second: char, [before, after]: [Option<char>; 2]) -> bool {
+    let is_after_capital = before.is_some_and(char::is_uppercase);
+    match second {
+        // `Â°` and `Â»` are the usual damage, and no word ends so.
+        '‘'..='„' | '…' | '–' | '—' | '«' | '»' | '‹' | '›' | '•' | '°' => {
+            lead != 'Â' || is_after_capital
+        }
+        // `AMANHÃ` before a no-break space; the letter would be a small one.
+        '\u{A0}' => is_after_capital,
+        // The ångström, as in `Å³`, but `miestÅ³` is Lithuanian and `hÅ±` Hungarian.
+        '²' | '³' | '¹' | '±' | '®' | '×' | '÷' => {
+            lead == 'Å' && !before.is_some_and(char::is_lowercase) && !after.is_some_and(char::is_alphabetic)
+        }
+        '·' => lead == 'Å',
+        _ => false,
+    }
 }
 
 fn with_single_blanks(text: &str) -> Cow<'_, str> {

@@ -9,6 +9,7 @@ mod pair_reader;
 mod repetition;
 mod rule;
 mod text_facts;
+mod words;
 
 use std::collections::HashSet;
 
@@ -43,6 +44,8 @@ pub struct CleaningOptions {
     pub one_per_target: bool,
     /// Whether damage is mended.
     pub mends: bool,
+    /// Whether pairs are texts in one language that are paired with themselves.
+    pub is_one_side: bool,
 }
 
 impl Default for CleaningOptions {
@@ -57,6 +60,7 @@ impl Default for CleaningOptions {
             languages: None,
             one_per_target: false,
             mends: true,
+            is_one_side: false,
         }
     }
 }
@@ -156,6 +160,11 @@ impl Cleaner {
 }
 
 impl CleaningReport {
+    /// Returns the number of pairs that `rule` has dropped.
+    pub fn count_of(&self, rule: CleaningRule) -> u64 {
+        self.dropped.iter().find(|(other, _)| *other == rule).map_or(0, |(_, pairs)| *pairs)
+    }
+
     fn count(&mut self, one: &CleanedPair) {
         self.pairs += 1;
         self.kept += u64::from(one.dropped.is_none());
@@ -183,7 +192,8 @@ impl CleaningOptions {
             let pair = SentencePair::default();
             return (CleanedPair { pair, mended: Vec::new(), dropped }, 0);
         };
-        let (pair, mended) = if self.mends { mend::mended(pair) } else { (pair, Vec::new()) };
+        let (pair, mended) =
+            if self.mends { mend::mended(pair, self.is_one_side) } else { (pair, Vec::new()) };
         let sides = [&pair.src, &pair.tgt].map(|text| TextFacts::of(text));
         let rules = CleaningRule::ALL.into_iter().filter(|rule| !self.without.contains(rule));
         let dropped = rules.into_iter().find(|rule| rule::is_broken(*rule, self, &pair, &sides));

@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use unicode_segmentation::UnicodeSegmentation;
+
 use super::SentencePair;
 
 /// A number that is the same for pairs that differ in case, digits, white space and punctuation alone.
@@ -26,7 +28,9 @@ impl SentencePair {
     }
 }
 
-/// The letters and digits of a text, in lower case.
+/// The letters and digits of a text with their marks, in lower case.
 fn characters(text: &str) -> impl Iterator<Item = char> {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
+    // Vowels and tones are marks in Thai and Hindi, for example.
+    let letters = text.graphemes(true).filter(|letter| letter.contains(char::is_alphanumeric));
+    letters.flat_map(str::chars).flat_map(char::to_lowercase)
 }

@@ -38,7 +38,9 @@ impl PairReader {
                 Ok(Next::Dropped(DropReason::TooLong)) => Err(format!("longer than {MAX_LINE_BYTES} bytes")),
                 Ok(Next::Dropped(_) | Next::Item(_)) => Ok(SentencePair::default()),
                 Ok(Next::End) => break,
-                Err(Error::Line { problem, .. }) if ![NO_END, UNCLOSED].contains(&&*problem) => Err(problem),
+                Err(Error::Line { path, problem, .. }) if ![NO_END, UNCLOSED].contains(&&*problem) => {
+                    Err(format!("`{}`: {problem}", path.display()))
+                }
                 Err(error) => return Err(error),
             };
             pairs.push((self.0.line(), pair));

@@ -1,5 +1,7 @@
 //! Words that follow themselves.
 
+use super::words::has_no_blanks;
+
 /// The most words of a group that is looked for.
 const LONGEST_GROUP: usize = 4;
 
@@ -10,7 +12,9 @@ pub(super) fn longest_repetition(words: &[&str]) -> usize {
         // The words that equal the one a group earlier, in a row.
         let mut equal = 0;
         for (place, word) in words.iter().enumerate().skip(size) {
-            equal = if *word == words[place - size] { equal + 1 } else { 0 };
+            // Of scripts without blanks, a word is a character, which may well be repeated: 哈哈哈哈.
+            let is_word = size > 1 || !word.starts_with(has_no_blanks);
+            equal = if is_word && *word == words[place - size] { equal + 1 } else { 0 };
             best = best.max(1 + equal / size);
         }
         best
@@ -33,6 +37,8 @@ mod tests {
             ("x a b a b y", 2),
             ("a a a a a", 5),
             ("a b c d a b c d", 2),
+            ("哈 哈 哈 哈", 2),
+            ("买 卖 买 卖 买 卖", 3),
         ] {
             assert_eq!(times(text), expected, "{text}");
         }

@@ -24,10 +24,10 @@ pub(super) fn is_broken(
     match rule {
         CleaningRule::Empty => any(&|side| side.words.is_empty()),
         CleaningRule::Undecodable => any(&|side| side.is_damaged),
-        CleaningRule::TooLong => any(&|side| side.words.len() > options.max_words),
+        CleaningRule::TooLong => any(&|side| side.n_words() > options.max_words),
         CleaningRule::LongWord => any(&|side| side.longest_word > options.max_word_length),
         CleaningRule::Ratio => {
-            let [a, b] = [src.n_visible as f64 + 15.0, tgt.n_visible as f64 + 15.0];
+            let [a, b] = sides.each_ref().map(|side| side.length as f64 + 15.0);
             a.max(b) / a.min(b) > options.max_ratio
         }
         CleaningRule::Letters => any(&|side| {
@@ -37,15 +37,15 @@ pub(super) fn is_broken(
         CleaningRule::Copy => {
             let [src_words, tgt_words] = [&pair.src, &pair.tgt]
                 .map(|text| text.trim_end_matches(|c: char| !c.is_alphanumeric()).to_lowercase());
-            src.words.len() > 2 && src_words == tgt_words
+            src.n_words() > 2 && src_words == tgt_words
         }
         CleaningRule::Repetition => {
             let [src, tgt] = [&src.words, &tgt.words].map(|words| longest_repetition(words));
-            src.max(tgt) >= REPETITION && src.min(tgt) < REPETITION - 1
+            src.max(tgt) >= REPETITION && (options.is_one_side || src.min(tgt) < REPETITION - 1)
         }
         CleaningRule::Markup => {
             let has = |text: &str| MARKUP.iter().any(|mark| text.contains(mark));
-            has(&pair.src) != has(&pair.tgt)
+            if options.is_one_side { has(&pair.src) } else { has(&pair.src) != has(&pair.tgt) }
         }
         CleaningRule::Numbers => src.numbers != tgt.numbers,
         CleaningRule::Addresses => src.addresses != tgt.addresses,

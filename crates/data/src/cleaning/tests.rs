@@ -23,19 +23,24 @@ fn each_rule_drops_what_it_should() {
     use CleaningRule::*;
     let long = "word ".repeat(151);
     let long_word = format!("A {} here.", "x".repeat(101));
-    let cases: [(CleaningRule, &str, &str); 25] = [
+    let chinese = "我们昨天去了北京".repeat(50);
+    let cases: [(CleaningRule, &str, &str); 31] = [
         (Empty, "", "Ein Hund läuft."),
         (Empty, "A dog runs.", " \t "),
         (Undecodable, "A dog runs through the snow.", "Ein Hund l\u{FFFD}uft durch den Schnee."),
         (Undecodable, "A dog\u{0} runs through the snow.", "Ein Hund läuft durch den Schnee."),
         (TooLong, &long, &long),
+        (TooLong, "We went to Beijing yesterday.", &chinese),
         (LongWord, &long_word, &long_word),
         (Ratio, "A dog runs through the snow and jumps over a fence behind the house.", "Ein Hund."),
         (Ratio, "A dog.", "Ein Hund läuft durch den Schnee und springt hinter dem Haus über einen Zaun."),
+        (Ratio, "We went to Beijing yesterday.", &chinese[..chinese.len() / 10]),
         (Letters, "12 34 56 78 90 - 12", "12 34 56 78 90 - 12"),
         (Letters, "+ - * / = a", "+ - * / = a"),
         (Copy, "A dog runs through the snow.", "a dog runs through the snow."),
         (Copy, "A dog runs through the snow", "a dog runs through the snow."),
+        (Copy, "我们昨天去了北京。", "我们昨天去了北京。"),
+        (Repetition, "We buy and sell all day long.", "我们买卖买卖买卖买卖。"),
         (Repetition, "A dog runs through the deep snow.", "Ein Hund Ein Hund Ein Hund Ein Hund Ein"),
         (Markup, "A [[dog]] runs through the snow.", "Ein Hund läuft durch den Schnee."),
         (Markup, "A dog runs through the snow.", "Ein Hund {{läuft}} durch den Schnee."),
@@ -57,6 +62,8 @@ fn each_rule_drops_what_it_should() {
             "Una mujer con un abrigo rojo espera el autobús delante de la estación.",
         ),
         (Language, "A dog runs through the snow.", "Собака бежит по глубокому снегу."),
+        (Language, "Собака Rex бежит по глубокому снегу.", "Der Hund Rex läuft durch den tiefen Schnee."),
+        (Language, "The dog Rex runs through the deep snow.", "Собака Rex бежит по глубокому снегу."),
     ];
     for (rule, src, tgt) in cases {
         assert_eq!(judged(src, tgt).dropped, Some(rule), "{src} | {tgt}");
@@ -86,6 +93,11 @@ fn good_pairs_are_kept_as_they_are() {
         ("„HÄ“, said the man here.", "„HÄ“, sagte der Mann hier."),
         ("See <a href=\"x\">this</a> dog here.", "Sieh <a href=\"y\">diesen</a> Hund hier."),
         ("CAFÉ», Ä–Ö in São Paulo.", "CAFÉ», Ä–Ö aus São Paulo!"),
+        ("The volume is 120 Å³, the area 7 Å².", "Das Volumen ist 120 Å³, die Fläche 7 Å²."),
+        ("It is 5 Å±0.2, in Å·mol and Å® here.", "Es ist 5 Å±0,2, in Å·mol und Å® hier."),
+        ("GNOME XML library - documentation", "GNOME-XML-Bibliothek - Dokumentation"),
+        ("Open Virtual Network interconnection controller databases", "Datenbanken für Open Virtual Network"),
+        ("Dokumentation", "Multitouch Protocol Translation Library"),
     ] {
         let found = judged(src, tgt);
         assert_eq!((found.dropped, found.pair), (None, pair(src, tgt)), "{src} | {tgt}");
@@ -112,13 +124,19 @@ fn damage_that_can_be_undone_is_mended() {
         (Mend::Encoding, "FuÃ\u{9F}gÃ¤nger", "Fußgänger"),
         (Mend::Encoding, "Ã  la carte, dÃ©jÃ  vu", "à la carte, déjà vu"),
         (Mend::Encoding, "Ð¡Ð¾Ð±Ð°ÐºÐ°", "Собака"),
+        (Mend::Encoding, "ÐŸÐ¾Ð¼ Ð¸ Ð²Ð¾Ð´Ð°", "Пом и вода"),
+        (Mend::Encoding, "cÄƒ È™i aÈ™a", "că și așa"),
+        (Mend::Encoding, "5 â‰¥ 3 â†’ true â˜… ðŸ˜€", "5 ≥ 3 → true ★ 😀"),
+        (Mend::Encoding, "20Â°C, Â»thisÂ« and miestÅ³", "20°C, »this« and miestų"),
+        (Mend::Encoding, "perÃ² hablÃ³", "però habló"),
+        (Mend::Blanks, "AMANHÃ\u{A0}: voilà\u{A0}» é\u{A0}».", "AMANHÃ : voilà » é »."),
         (Mend::Blanks, "  A dog\u{A0} runs.\t", "A dog runs."),
     ];
     for (mend, damaged, expected) in cases {
-        let (found, mended) = mend::mended(pair(damaged, "Ein Hund läuft."));
+        let (found, mended) = mend::mended(pair(damaged, "Ein Hund läuft."), false);
         assert_eq!(found, pair(expected, "Ein Hund läuft."), "{damaged}");
         assert!(mended.contains(&mend), "{damaged}: {mended:?}");
-        let (found, _) = mend::mended(pair("A dog", damaged));
+        let (found, _) = mend::mended(pair("A dog", damaged), false);
         assert_eq!(found.tgt, expected);
     }
 }
@@ -175,7 +193,8 @@ fn names_of_rules_and_languages_are_checked() {
     assert!(
         ExpectedLanguages::new("en", "xx").unwrap_err().to_string().contains("`xx` cannot be recognized")
     );
-    for code in ["pt_BR", "zh-CN", "no", "NB", "eng"] {
+    assert!(ExpectedLanguages::new("en", "sr_Latn").is_err());
+    for code in ["pt_BR", "zh-CN", "no", "NB", "eng", "sr_Cyrl", "zh_Hans"] {
         assert!(ExpectedLanguages::of_one_side(code).is_ok(), "{code}");
     }
     let same = ExpectedLanguages::new("en", "en_GB").unwrap_err().to_string();
@@ -185,4 +204,43 @@ fn names_of_rules_and_languages_are_checked() {
         Cleaner::new(CleaningOptions::default()).clean(vec![None])[0].dropped,
         Some(CleaningRule::Unreadable)
     );
+}
+
+#[test]
+fn languages_in_other_scripts_may_have_latin_names() {
+    for (code, text) in [
+        ("ja", "経済産業省が新製品安全法改正案を国会に提出した。"),
+        ("ja", "このパッケージはlibwebkit2gtk-4.0-devのドキュメントを提供します。"),
+        ("zh", "使用 LibreOffice Writer 打开 Microsoft Word 文档。"),
+        ("ru", "Библиотека GObject Introspection для Telepathy"),
+    ] {
+        let languages = Some(ExpectedLanguages::of_one_side(code).unwrap());
+        let options = CleaningOptions { languages, is_one_side: true, ..CleaningOptions::default() };
+        let without = vec![CleaningRule::Ratio, CleaningRule::Copy];
+        let mut cleaner = Cleaner::new(CleaningOptions { without, ..options });
+        assert_eq!(cleaner.clean(vec![Some(pair(text, text))])[0].dropped, None, "{text}");
+        let english = "This is a sentence in English, and nothing else.";
+        let found = cleaner.clean(vec![Some(pair(english, english))]);
+        assert_eq!(found[0].dropped, Some(CleaningRule::Language), "{code}");
+    }
+}
+
+#[test]
+fn marks_tell_words_apart() {
+    let words = ["เขาขายข้าวที่นี่", "เขาขายข่าวที่นี่", "क्या है", "कया है"];
+    let mut cleaner =
+        Cleaner::new(CleaningOptions { without: vec![CleaningRule::Copy], ..CleaningOptions::default() });
+    let found = cleaner.clean(words.map(|word| Some(pair(word, word))).into());
+    assert!(found.iter().all(|one| one.dropped.is_none()), "{found:?}");
+}
+
+#[test]
+fn text_in_one_language_has_no_markup_and_no_repetitions() {
+    let without = vec![CleaningRule::Ratio, CleaningRule::Copy];
+    let options = CleaningOptions { is_one_side: true, without, ..CleaningOptions::default() };
+    let mut cleaner = Cleaner::new(options);
+    let mut cleaned = |text: &str| cleaner.clean(vec![Some(pair(text, text))]).remove(0);
+    assert_eq!(cleaned("<p>A <b>paragraph</b></p>").pair.src, "A paragraph");
+    assert_eq!(cleaned("A [[wiki|text]] {{cite}}").dropped, Some(CleaningRule::Markup));
+    assert_eq!(cleaned("buy now buy now buy now buy now").dropped, Some(CleaningRule::Repetition));
 }

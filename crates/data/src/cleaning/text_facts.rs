@@ -1,13 +1,16 @@
 //! What rules ask about a text.
 
+use super::words::{has_no_blanks, words};
 use crate::corpus::item::is_control;
 
 /// What rules ask about a text.
 #[derive(Debug)]
 pub(super) struct TextFacts<'a> {
+    /// The words; of scripts without blanks, each character.
     pub(super) words: Vec<&'a str>,
-    /// Characters that are not white space.
-    pub(super) n_visible: usize,
+    /// The visible characters, as letters of an alphabet.
+    pub(super) length: usize,
+    n_visible: usize,
     n_letters: usize,
     n_words_of_letters: usize,
     /// The characters of the longest word that is no address.
@@ -22,12 +25,14 @@ pub(super) struct TextFacts<'a> {
 
 impl<'a> TextFacts<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mut addresses: Vec<&str> = words.iter().filter_map(|word| address(word)).collect();
+        let of_blanks = || text.split_whitespace();
+        let mut addresses: Vec<&str> = of_blanks().filter_map(address).collect();
         addresses.sort_unstable();
         let visible = || text.chars().filter(|c| !c.is_whitespace());
-        let plain = words.iter().filter(|word| address(word).is_none());
+        let plain = of_blanks().filter(|word| address(word).is_none()).flat_map(words);
+        let words: Vec<&str> = of_blanks().flat_map(words).collect();
         Self {
+            length: visible().map(n_letters).sum(),
             n_visible: visible().count(),
             n_letters: visible().filter(|c| c.is_alphabetic()).count(),
             n_words_of_letters: words.iter().filter(|word| word.contains(char::is_alphabetic)).count(),
@@ -39,12 +44,29 @@ impl<'a> TextFacts<'a> {
         }
     }
 
+    /// The number of words, of which scripts without blanks have one in two characters.
+    pub(super) fn n_words(&self) -> usize {
+        let n_characters = self.words.iter().filter(|word| word.starts_with(has_no_blanks)).count();
+        self.words.len() - n_characters + n_characters.div_ceil(2)
+    }
+
     pub(super) fn share_of_letters(&self) -> f64 {
         self.n_letters as f64 / self.n_visible.max(1) as f64
     }
 
     pub(super) fn share_of_words_of_letters(&self) -> f64 {
         self.n_words_of_letters as f64 / self.words.len().max(1) as f64
+    }
+}
+
+/// How many letters of an alphabet say about as much as `c`.
+fn n_letters(c: char) -> usize {
+    match c {
+        // Chinese characters.
+        '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}' => 3,
+        // Kana and Hangul syllables.
+        '\u{3041}'..='\u{30FF}' | '\u{AC00}'..='\u{D7A3}' => 2,
+        _ => 1,
     }
 }
 

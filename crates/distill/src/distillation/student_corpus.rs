@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{atomic, to_json};
 use attentive_data::cleaning::{Cleaner, CleaningOptions, CleaningReport, ExpectedLanguages, SentencePair};
-use attentive_data::{Line, Lines, MAX_RECORD_BYTES};
+use attentive_data::{Line, Lines, MAX_RECORD_BYTES, one_column};
 use serde::Serialize;
 
 use super::plan::{FilterPlan, LanguageCodes};
@@ -111,7 +111,7 @@ fn apply_rules(
             counts.pairs += rows.len();
             let rows = cleaned(cleaner.as_mut(), rows);
             for Row { pair, .. } in &rows {
-                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| text.replace('\t', " "));
+                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| one_column(text));
                 writeln!(out, "{src}\t{tgt}").map_err(unwritable())?;
             }
             scores.extend(scores_of(&rows, filter, scorer.as_ref(), file)?);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
+use attentive_data::one_column;
 use attentive_pipeline::{Candidate, Pipeline, Translation};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -100,7 +101,7 @@ impl Part {
 
 /// A pair and its score as columns.
 fn row(line: &str, found: &Candidate, backward: bool) -> String {
-    let [line, text] = [line, &found.text].map(|text| text.trim().replace(['\t', '\r', '\n'], " "));
+    let [line, text] = [line, &found.text].map(|text| one_column(text.trim()));
     let [src, tgt] = if backward { [text, line] } else { [line, text] };
     format!("{src}\t{tgt}\t{:.4}", found.score)
 }

@@ -56,8 +56,8 @@ pub(crate) struct Args {
     /// compressed.
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     files: Vec<PathBuf>,
-    /// Files to write: two aligned ones, or one with tab-separated sides, in which tabs become blanks.
-    /// Further columns are not kept.
+    /// Files to write, named after those to clean: two aligned ones, or one with tab-separated sides, in which
+    /// tabs become blanks. Further columns are not kept.
     #[arg(long, short, value_name = "FILE", num_args = 1..=2)]
     output: Vec<PathBuf>,
     /// File for the dropped pairs: line, rule, source and target, mended, separated by tabs. Of a line that
@@ -117,11 +117,9 @@ pub(crate) struct Args {
 }
 
 /// Rules that say nothing of a text that is paired with itself.
-const OF_TWO_SIDES: [CleaningRule; 7] = [
+const OF_TWO_SIDES: [CleaningRule; 5] = [
     CleaningRule::Ratio,
     CleaningRule::Copy,
-    CleaningRule::Repetition,
-    CleaningRule::Markup,
     CleaningRule::Numbers,
     CleaningRule::Addresses,
     CleaningRule::SameTarget,
@@ -209,6 +207,7 @@ impl Args {
             // With scores, the best pair is known at the end.
             one_per_target: self.one_per_target && self.score.is_none() && self.score_backward.is_none(),
             mends: !self.no_mending,
+            is_one_side: self.one_side,
         })
     }
 }
@@ -226,14 +225,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let new = |scorer| ScoredPairs::new(scorer, args.one_per_target, folder);
     let mut scored = scorer.map(new).transpose()?;
     let mut cleaner = Cleaner::new(options);
+    let mut unreadable = None;
     loop {
         let read = reader.next(CHUNK)?;
         if read.is_empty() {
             break;
-        }
-        let problem = |(_, pair): &(usize, std::result::Result<_, String>)| pair.as_ref().err().cloned();
-        if cleaner.report().kept == 0 && read.iter().all(|one| problem(one).is_some()) {
-            return Err(unreadable(args, read[0].0, problem(&read[0]).unwrap_or_default()));
         }
         let (mut places, mut pairs) = (Vec::new(), Vec::new());
         for (line, pair) in read {
@@ -250,6 +246,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
         for ((line, problem), mut one) in places.into_iter().zip(cleaned) {
             if let Some(problem) = problem {
+                unreadable.get_or_insert_with(|| (line, problem.clone()));
                 one.pair.src = problem;
             }
             match one.dropped {
@@ -264,6 +261,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
         if let Some(scored) = &mut scored {
             scored.add(kept_lines, kept)?;
         }
+    }
+    if let Some((line, problem)) = unreadable
+        && cleaner.report().count_of(CleaningRule::Unreadable) == cleaner.report().pairs
+    {
+        return Err(nothing_readable(args, line, &problem));
     }
     let scores = scored.map(|scored| scored.finish(args.min_score, &mut sink)).transpose()?;
     let worse = scores.as_ref().map_or(0, ScoreReport::worse);
@@ -297,23 +299,47 @@ struct JsonReport {
     scores: Option<ScoreReport>,
 }
 
-/// The error for text of which nothing can be read; `line` has this `problem`.
-fn unreadable(args: &Args, line: usize, problem: String) -> Error {
-    let file = args.files[0].display();
-    let of_table = args.files.len() == 1 && !args.one_side;
-    let hint = if of_table {
+/// The error for text of which nothing can be read; the first line, `line`, has this `problem`.
+fn nothing_readable(args: &Args, line: usize, problem: &str) -> Error {
+    let hint = if problem.contains("UTF-8") {
+        "convert it first; if it is Latin-1: `iconv -f ISO-8859-1 -t UTF-8 IN > OUT`"
+    } else if args.files.len() == 1 && !args.one_side {
         "name the columns of both sides, as in `--columns 1 2`"
     } else {
-        "is it text in UTF-8, with lines of less than 100,000 bytes?"
+        "lines have less than 100,000 bytes"
     };
+    let files: Vec<String> = args.files.iter().map(|file| format!("`{}`", file.display())).collect();
     Error::Data {
-        problem: format!("no line of `{file}` can be read; line {line}: {problem}"),
+        problem: format!(
+            "no {} of {} can be read; the first is on line {line}: {problem}",
+            args.unit(),
+            files.join(" and ")
+        ),
         hint: Some(hint.into()),
     }
 }
 
 /// Refuses files that would replace each other, and names that promise another format.
 fn check_outputs(args: &Args) -> Result<()> {
+    if let [first, second] = &args.output[..] {
+        let is_table = |path: &&PathBuf| path.to_string_lossy().to_lowercase().ends_with(".tsv");
+        let wrong = if args.one_side {
+            Some("`--one-side` writes one file".to_owned())
+        } else {
+            let table = [first, second].into_iter().find(is_table);
+            table.map(|table| format!("`{}` would have one side alone", table.display()))
+        };
+        if let Some(wrong) = wrong {
+            return Err(Error::usage(
+                format!(
+                    "`--output` has two files, `{}` and `{}`: {wrong}",
+                    first.display(),
+                    second.display()
+                ),
+                "name the files to clean before `--output`, and after it one output",
+            ));
+        }
+    }
     let written: Vec<&PathBuf> = args.output.iter().chain(&args.dropped).collect();
     for (place, path) in written.iter().enumerate() {
         let shown = path.display();

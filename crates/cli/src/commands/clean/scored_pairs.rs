@@ -87,6 +87,18 @@ impl ScoredPairs {
     /// Passes on all pairs, and says how they were scored.
     pub(super) fn finish(self, limit: Option<ScoreLimit>, sink: &mut Sink) -> Result<ScoreReport> {
         let least = limit.and_then(|limit| limit.least(&self.scores));
+        let best = self.scores.iter().copied().max_by(f64::total_cmp);
+        if let (Some(least), Some(best)) = (least, best)
+            && best < least
+        {
+            return Err(Error::usage(
+                format!("`--min-score {least}` drops all pairs: the best score is {}", shown(best)),
+                format!(
+                    "give a lower one, or the share of the worst pairs, such as `--min-score {}%`",
+                    least.abs()
+                ),
+            ));
+        }
         let unwritable = |error: io::Error| Error::io("write a file in", &self.folder)(error);
         let mut file = self.waiting.into_inner().map_err(|error| unwritable(error.into_error()))?;
         file.seek(SeekFrom::Start(0)).map_err(unwritable)?;

@@ -2,6 +2,7 @@
 
 use attentive_base::error::Result;
 use attentive_data::cleaning::{CleanedPair, SentencePair};
+use attentive_data::{one_column, one_line};
 
 use super::Args;
 use super::cleaning_examples::CleaningExamples;
@@ -30,24 +31,24 @@ impl Sink {
     pub(super) fn keep(&mut self, pair: &SentencePair, score: Option<f64>) -> Result<()> {
         match &mut self.outputs[..] {
             [] => Ok(()),
-            [one] if self.is_one_side => one.line(&pair.src),
+            [one] if self.is_one_side => one.line(one_line(&pair.src)),
             [both] => {
-                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| text.replace('\t', " "));
+                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| one_column(text));
                 match score {
                     Some(score) => both.line(format_args!("{src}\t{tgt}\t{}", shown(score))),
                     None => both.line(format_args!("{src}\t{tgt}")),
                 }
             }
             [src, tgt, ..] => {
-                src.line(&pair.src)?;
-                tgt.line(&pair.tgt)
+                src.line(one_line(&pair.src))?;
+                tgt.line(one_line(&pair.tgt))
             }
         }
     }
 
     pub(super) fn drop(&mut self, rule: &'static str, line: usize, one: CleanedPair) -> Result<()> {
         if let Some(out) = &mut self.dropped {
-            let [src, tgt] = [&one.pair.src, &one.pair.tgt].map(|text| text.replace('\t', " "));
+            let [src, tgt] = [&one.pair.src, &one.pair.tgt].map(|text| one_column(text));
             if self.is_one_side {
                 out.line(format_args!("{line}\t{rule}\t{src}"))?;
             } else {
@@ -67,9 +68,10 @@ impl Sink {
 
     /// Completes the files, and returns the examples.
     pub(super) fn finish(self) -> Result<CleaningExamples> {
-        for out in self.outputs.into_iter().chain(self.dropped) {
-            out.finish()?;
-        }
+        let mut all: Vec<OutputWriter> = self.outputs.into_iter().chain(self.dropped).collect();
+        // None is replaced if another one cannot be written.
+        all.iter_mut().try_for_each(OutputWriter::flush)?;
+        all.into_iter().try_for_each(|out| out.finish().map(drop))?;
         Ok(self.examples)
     }
 }
