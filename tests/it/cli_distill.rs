@@ -18,7 +18,8 @@ licences = ["CC0"]
 
 [teacher]
 models = ["runs/c"]
-candidates = 2
+choice = "all"
+candidates = 1
 # So little trained, it goes on to the limit otherwise.
 sampling = { temperature = 2.0, seed = 7 }
 
@@ -164,7 +165,7 @@ fn only_what_changed_runs_again() {
     assert_eq!(stages(&distill(&folder, "out"), "begins"), ["undistilled", "int8"]);
     assert!(results(&folder, "out") == before);
     folder.write("out/corpus/stage.json", "{");
-    folder.fails("distill plan.toml --output out", 1, &["stage.json` is damaged", "delete its folder"]);
+    folder.fails("distill plan.toml --output out", 1, &["stage.json`: damaged", "delete its folder"]);
     fs::remove_dir_all(folder.path("out/corpus")).unwrap();
     assert_eq!(stages(&distill(&folder, "out"), "begins"), ["corpus"]);
     // Another text before the one that is translated.
@@ -183,6 +184,14 @@ fn only_what_changed_runs_again() {
         |line: &str| folder.write("student.toml", config.replace("[train]", &format!("[train]\n{line}")));
     with("keep_last = 9");
     assert_eq!(stages(&distill(&folder, "out"), "is up to date"), ALL);
+    // Validation translates nothing that decides.
+    with("validate_sentences = 3");
+    assert_eq!(stages(&distill(&folder, "out"), "is up to date"), ALL);
+    // A file beside the results.
+    let copy = |from: &str, to: &str| fs::copy(folder.path(from), folder.path(to)).unwrap();
+    copy("out/int8/model/shortlist.safetensors", "out/student/model/shortlist.safetensors");
+    assert_eq!(stages(&distill(&folder, "out"), "is up to date"), ALL);
+    fs::remove_file(folder.path("out/student/model/shortlist.safetensors")).unwrap();
     // How the student searches changes no weights, but what is made of them.
     folder.write("student.toml", config.replace("beam_width = 2", "beam_width = 3"));
     let said = distill(&folder, "out");
@@ -201,6 +210,17 @@ fn only_what_changed_runs_again() {
     fs::remove_dir_all(folder.path("out/student")).unwrap();
     distill(&folder, "out");
     assert!(results(&folder, "out") == longer);
+    // The folder may move, and goes on there.
+    fs::rename(folder.path("out"), folder.path("moved")).unwrap();
+    folder.write("plan.toml", PLAN.replace("max_steps=8", "max_steps=14"));
+    let dry = folder.run("distill plan.toml --output moved --dry-run").stderr;
+    assert_eq!(stages(&dry, "would go on, after"), ["student", "undistilled"], "{dry}");
+    let said = distill(&folder, "moved");
+    assert_eq!(stages(&said, "goes on"), ["student", "undistilled"], "{said}");
+    // The teacher has a shortlist now, and translates otherwise.
+    copy("moved/int8/model/shortlist.safetensors", "runs/c/shortlist.safetensors");
+    let dry = folder.run("distill plan.toml --output moved --dry-run").stderr;
+    assert!(stages(&dry, "would run").contains(&"translations"), "{dry}");
 }
 
 #[test]
@@ -208,7 +228,11 @@ fn folders_of_others_stay_as_they_are() {
     let folder = prepared();
     fs::create_dir_all(folder.path("mine/corpus")).unwrap();
     folder.write("mine/corpus/thesis.txt", "text\n");
-    folder.fails("distill plan.toml --output mine", 2, &["`mine/corpus`", "no stage of a distillation"]);
+    folder.fails(
+        "distill plan.toml --output mine",
+        2,
+        &["`mine/corpus`", "is not a stage of a distillation"],
+    );
     assert_eq!(fs::read_to_string(folder.path("mine/corpus/thesis.txt")).unwrap(), "text\n");
     folder.fails("distill plan.toml --output runs/c", 2, &["`runs/c` is a model"]);
 }
@@ -229,7 +253,7 @@ fn a_teacher_may_be_several_models() {
 #[test]
 fn plans_that_cannot_be_carried_out_are_refused() {
     let folder = prepared();
-    folder.write("empty", "");
+    folder.write("empty", "").write("blank", " \n\n");
     let family = "decoder_only";
     let lm = for_family(CONFIG, family).replace("[model]\n", &format!("[model]\nfamily = '{family}'\n"));
     let outcome = folder.write("lm.toml", lm).run("train lm.toml --output lm --set train.max_steps=1");
@@ -237,10 +261,10 @@ fn plans_that_cannot_be_carried_out_are_refused() {
     for (from, to, complaints) in [
         ("models = [\"runs/c\"]", "", &["`teacher`", "either `models` or `translations`"][..]),
         ("models = [\"runs/c\"]", "models = [\"runs/x\"]", &["runs/x"]),
-        ("candidates = 2", "choice = 'mbr'\ncandidates = 1", &["teacher.candidates", "from 2"]),
+        ("choice = \"all\"", "choice = \"mbr\"", &["teacher.candidates", "from 2"]),
         ("drop_worst = 0.1", "drop_worst = 1.0", &["filter.drop_worst"]),
         ("without = [", "without = ['nonsense', ", &["unknown variant `nonsense`", "`ratio`"]),
-        ("candidates = 2", "candidate = 2", &["candidate", "docs/distillation.md"]),
+        ("candidates = 1", "candidate = 2", &["candidate", "docs/distillation.md"]),
         ("parallel = { src = \"train.src\", tgt = \"train.tgt\" }", "", &["text.original"]),
         ("config = \"student.toml\"", "config = \"none.toml\"", &["none.toml"]),
         ("src = \"test.src\"", "src = \"train.src\"", &["differ in length"]),
@@ -250,10 +274,12 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("models = [\"runs/c\"]", "models = [\"lm\"]", &["`lm` is no translator"]),
         ("drop_worst = 0.1", "drop_worst = 0.1\nbackward = 'lm'", &["`lm` is no translator"]),
         ("monolingual = [\"mono.src\"]", "monolingual = [\".\"]", &["no file that can be read"]),
+        ("monolingual = [\"mono.src\"]", "monolingual = [\"blank\"]", &["`blank` has no text"]),
+        ("choice = \"all\"", "choice = \"best\"", &["`teacher.sampling`", "nothing to choose among samples"]),
         (
             "src = \"test.src\"\ntgt = \"test.tgt\"",
             "src = \"empty\"\ntgt = \"empty\"",
-            &["`empty` has no lines"],
+            &["`empty` has no text"],
         ),
         ("\"train.max_steps=8\"", "\"data.valid={ src = 'no', tgt = 'no' }\"", &["`no`"]),
         ("\"train.max_steps=8\"", "\"model.decoder=recurrent\"", &["model.decoder"]),
@@ -291,7 +317,7 @@ fn a_file_of_translations_is_a_teacher() {
     folder.succeeds("synthesize runs/c mono.src --sample --temperature 2 --output given.tsv");
     let plan = PLAN
         .replace("models = [\"runs/c\"]", "translations = [\"given.tsv\"]")
-        .replace("candidates = 2", "")
+        .replace("choice = \"all\"\ncandidates = 1\n", "")
         .replace("sampling = { temperature = 2.0, seed = 7 }", "")
         .replace("monolingual = [\"mono.src\"]", "")
         .replace("undistilled = true", "");

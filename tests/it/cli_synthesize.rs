@@ -171,5 +171,9 @@ fn a_pipe_is_refused() {
     let folder = prepared();
     let made = std::process::Command::new("mkfifo").arg(folder.path("pipe")).status().unwrap();
     assert!(made.success());
-    folder.fails("synthesize runs/c pipe --output pairs.tsv", 2, &["`pipe` is no regular file"]);
+    folder.fails(
+        "synthesize runs/c pipe --output pairs.tsv",
+        2,
+        &["`pipe` is no file that can be read several times"],
+    );
 }

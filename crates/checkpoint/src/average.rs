@@ -41,8 +41,13 @@ pub fn average(run: &Path, which: &AverageSelection, out: &Path) -> Result<Vec<u
         AverageSelection::These(choices) => checkpoints.these(choices)?,
     };
     let mean = checkpoints.mean_of(steps, &architecture(&config, &tokenizers))?;
-    let others: [(&str, &atomic::ContentWriter<'_>); 1] =
-        [(files::WEIGHTS, &|path| weights::write(path, &mean.weights))];
+    let distillation = run.join(files::DISTILLATION);
+    let copy_distillation = |path: &Path| atomic::copy(&distillation, path);
+    let write_weights = |path: &Path| weights::write(path, &mean.weights);
+    let mut others: Vec<(&str, &atomic::ContentWriter<'_>)> = vec![(files::WEIGHTS, &write_weights)];
+    if distillation.exists() {
+        others.push((files::DISTILLATION, &copy_distillation));
+    }
     let provenance = || mean.provenance.clone();
     write_model(out, &config, &tokenizers, &others, &provenance)?;
     Ok(mean.provenance.averaged_steps)

@@ -50,11 +50,16 @@ pub fn copy(model: &Path, out: &Path) -> Result<()> {
     let copy_shortlist = |path: &Path| atomic::copy(&shortlist, path);
     let report = model.join(files::REPORT);
     let copy_report = |path: &Path| atomic::copy(&report, path);
+    let distillation = Config::home(model).join(files::DISTILLATION);
+    let copy_distillation = |path: &Path| atomic::copy(&distillation, path);
     let weights = sources.iter().zip(&copies);
     let mut others: Vec<(&str, &ContentWriter<'_>)> =
         weights.map(|((name, ..), copy)| (*name, copy as &ContentWriter<'_>)).collect();
     if shortlist.exists() {
         others.push((files::SHORTLIST, &copy_shortlist));
+    }
+    if distillation.exists() {
+        others.push((files::DISTILLATION, &copy_distillation));
     }
     if report.exists() {
         others.push((files::REPORT, &copy_report));

@@ -320,15 +320,33 @@ pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
 
 /// Reads a JSON file of a model directory.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = regular_file::read_whole(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => missing(path),
-        _ => Error::io("read", path)(error),
-    })?;
-    serde_json::from_slice(&text).map_err(|error| Error::Model {
+    let hint = "the file is truncated or was edited: restore it from a copy";
+    read_json_if_there(path, hint)?.ok_or_else(|| missing(path))
+}
+
+/// Reads a JSON file; `None` if there is none. `hint` says what to do about a damaged one.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read; [`Error::Model`] if it is damaged.
+pub fn read_json_if_there<T: serde::de::DeserializeOwned>(path: &Path, hint: &str) -> Result<Option<T>> {
+    let text = match regular_file::read_whole(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(Error::io("read", path))?,
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| Error::Model {
         path: path.to_path_buf(),
         problem: format!("damaged: {error}"),
-        hint: Some("the file is truncated or was edited: restore it from a copy".into()),
+        hint: Some(hint.into()),
     })
+}
+
+/// Reads from which teacher, texts and filters the model in `model` was made; `None` if by no distillation.
+///
+/// # Errors
+/// Those of [`read_json_if_there`].
+pub fn read_distillation(model: &Path) -> Result<Option<serde_json::Value>> {
+    let hint = "restore it, or remove it: it only describes the model's origin";
+    read_json_if_there(&Config::home(model).join(files::DISTILLATION), hint)
 }
 
 /// The error for a missing file of a model directory.

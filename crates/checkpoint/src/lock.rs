@@ -37,6 +37,14 @@ impl Lock {
         Self::by_file(&dir.join(LOCK), dir)
     }
 
+    /// Locks `dir`, which need not exist, with the file `DIR.lock` beside it.
+    ///
+    /// # Errors
+    /// As for [`Lock::acquire`].
+    pub fn beside(dir: &Path) -> Result<Self> {
+        Self::by_file(&dir.with_added_extension("lock"), dir)
+    }
+
     /// Locks `dir`, which need not exist, with the file `path` outside it.
     ///
     /// # Errors

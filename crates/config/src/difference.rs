@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::schema::{KEYS, Key, fact};
-use super::{Config, ScheduleKind, table};
+use super::{BestBy, Config, ScheduleKind, table};
 
 const MAX_STEPS: &str = "train.max_steps";
 
@@ -35,6 +35,11 @@ impl Config {
         let mut table = Table::try_from(self).unwrap_or_default();
         let weightless = KEYS.iter().filter(|key| fact(key.schema, "x-weights") == "none");
         weightless.for_each(|key| table::remove(&mut table, &key.path));
+        if !self.train.criteria().any(BestBy::needs_translations) {
+            // Validation translates, but what it finds decides nothing.
+            table.remove("decode");
+            table::remove(&mut table, "train.validate_sentences");
+        }
         let schedule = &self.train.schedule;
         let bound = bound_by_schedule(schedule.kind, schedule.decay_steps);
         if !bound.contains(&MAX_STEPS) && schedule.kind != ScheduleKind::Wsd {
@@ -102,7 +107,14 @@ mod tests {
         assert!(same(|c| c.decode.beam_width += 1));
         assert!(same(|c| c.train.log_every += 1));
         assert!(same(|c| c.train.max_steps += 1), "{}", config.recipe());
-        assert!(!same(|c| c.decode.min_length += 1), "validation depends on it");
+        assert!(same(|c| c.decode.min_length += 1));
+        let by_bleu = |min_length| {
+            let mut config = config.clone();
+            config.train.best_by = BestBy::Bleu;
+            config.decode.min_length = min_length;
+            config.recipe()
+        };
+        assert_ne!(by_bleu(0), by_bleu(1), "validation depends on it");
         assert!(!same(|c| c.train.validate_every += 1));
         assert!(!same(|c| c.seed += 1));
         assert!(!same(|c| c.train.schedule.kind = ScheduleKind::Cosine));

@@ -223,6 +223,11 @@ pub enum BestBy {
 }
 
 impl BestBy {
+    /// Returns true if validation has to translate for it.
+    pub fn needs_translations(self) -> bool {
+        matches!(self, Self::Bleu | Self::Chrf | Self::Script)
+    }
+
     /// Every criterion.
     pub const ALL: [Self; 6] =
         [Self::Loss, Self::Perplexity, Self::Accuracy, Self::Bleu, Self::Chrf, Self::Script];

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_checkpoint::{History, TrainingCost, files};
-use attentive_config::{Config, Task};
+use attentive_checkpoint::{History, TrainingCost, describe, files};
+use attentive_config::Config;
 use attentive_decode::SearchOptions;
 use attentive_metrics::{
     Bleu, Bootstrap, Chrf, Difference, ExactMatch, Interval, Score, Segments, exact_match,
@@ -217,12 +217,10 @@ impl Entrant {
         models: &[PathBuf],
         options: impl Fn(&Pipeline) -> Result<EvaluateOptions>,
     ) -> Result<Self> {
-        let (run, others) = models.split_first().expect("a system has a model");
+        let run = models.first().expect("a system has a model");
         let about_run = |error: Error| error.about(format_args!("`{}`", run.display()));
-        let (pipeline, provenance) = Pipeline::load_with_provenance(run, None)?;
-        let step = provenance.step;
-        let pipeline = others.iter().try_fold(pipeline, |all, dir| all.with(Pipeline::load(dir)?))?;
-        pipeline.require(Task::Translate).map_err(about_run)?;
+        let step = describe(run)?.provenance.step;
+        let pipeline = Pipeline::load_ensemble(models)?;
         let home = Config::home(run);
         let has_log = home.join(files::METRICS).exists();
         let history = has_log.then(|| History::read(&home)).transpose()?;

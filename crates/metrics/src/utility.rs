@@ -40,7 +40,13 @@ impl Utility {
     pub fn against(self, candidate: &str, reference: &str) -> f64 {
         match self {
             Self::Chrf => Chrf::default().sentence(candidate, &[reference]).value,
-            Self::Bleu => Bleu::default().sentence(candidate, &[reference]).value,
+            Self::Bleu => {
+                let counts = |order: &NgramCounts| {
+                    let [candidate, reference] = [0, 1].map(|text| order.total(text) as f64);
+                    [candidate, reference, order.matches(0, 1..2) as f64]
+                };
+                smoothed_bleu(&word_counts(&[candidate, reference]).iter().map(counts).collect::<Vec<_>>())
+            }
         }
     }
 
@@ -53,12 +59,7 @@ impl Utility {
                 let characters = candidates.iter().map(|one| text::visible_chars(one).collect());
                 count_ngrams(characters.collect(), Chrf::default().char_order)
             }
-            Self::Bleu => {
-                let tokenizer = Bleu::default().tokenizer;
-                let lines: Vec<String> = candidates.iter().map(|one| tokenizer.tokenize(one)).collect();
-                let words = lines.iter().map(|line| text::words(line).collect());
-                count_ngrams(words.collect::<Vec<Vec<&str>>>(), super::bleu::MAX_NGRAM_ORDER)
-            }
+            Self::Bleu => word_counts(candidates),
         }
         .into_iter()
         .map(Order::of)
@@ -74,6 +75,15 @@ impl Utility {
     }
 }
 
+/// The n-grams of words that BLEU counts.
+fn word_counts(texts: &[&str]) -> Vec<NgramCounts> {
+    let tokenizer = Bleu::default().tokenizer;
+    let lines: Vec<String> = texts.iter().map(|one| tokenizer.tokenize(one)).collect();
+    let words = lines.iter().map(|line| text::words(line).collect());
+    count_ngrams(words.collect::<Vec<Vec<&str>>>(), super::bleu::MAX_NGRAM_ORDER)
+}
+
+/// Sentence BLEU, of which each order has the n-grams of a candidate, those of the reference, and the matches.
 fn smoothed_bleu(orders: &[[f64; 3]]) -> f64 {
     let [len, average, _] = orders[0];
     if len == 0.0 {

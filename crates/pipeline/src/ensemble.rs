@@ -1,5 +1,7 @@
 //! Ensembles: several models that translate together.
 
+use std::path::PathBuf;
+
 use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_config::Task;
@@ -13,6 +15,23 @@ use super::Pipeline;
 const MOST_WEIGHT: f64 = 1e6;
 
 impl Pipeline {
+    /// Loads the models in these directories, one or more, as an ensemble that translates.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::load`]; those of [`Pipeline::with`], with the directory.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn load_ensemble(dirs: &[PathBuf]) -> Result<Self> {
+        let (first, others) = dirs.split_first().expect("an ensemble has a model");
+        let about = |dir: &PathBuf, found: Result<Self>| {
+            found.map_err(|error| error.about(format_args!("`{}`", dir.display())))
+        };
+        let all = Self::load(first)?;
+        about(first, all.require(Task::Translate).map(|()| all))
+            .and_then(|all| others.iter().try_fold(all, |all, dir| about(dir, all.with(Self::load(dir)?))))
+    }
+
     /// Combines this model and `other` into an ensemble, to which more models can be added. Translation,
     /// rescoring and alignment average the probabilities of all models; everything else uses this model
     /// alone.

@@ -24,8 +24,12 @@ impl Mbr {
         let scores = self.utility.expected(&texts);
         let mut ranked: Vec<(f64, super::Candidate)> =
             scores.into_iter().zip(std::mem::take(&mut translation.hypotheses)).collect();
-        // Of equals, the likelier first.
-        ranked.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(other.score.total_cmp(&one.score)));
+        // All agree or not, but what was cut off, or is empty, comes last. Of equals, the likelier first.
+        let is_no_sentence = |one: &super::Candidate| one.is_cut_off() || one.text.trim().is_empty();
+        ranked.sort_by(|(a, one), (b, other)| {
+            let by_kind = is_no_sentence(one).cmp(&is_no_sentence(other));
+            by_kind.then(b.total_cmp(a)).then(other.score.total_cmp(&one.score))
+        });
         let mut seen = HashSet::new();
         let ranked = ranked.into_iter().map(|(_, candidate)| candidate);
         let distinct = ranked.filter(|candidate| seen.insert(candidate.text.clone()));
@@ -55,5 +59,12 @@ mod tests {
         };
         assert_eq!(chosen(1), ["a dog runs"]);
         assert_eq!(chosen(5), ["a dog runs", "a dog ran", "two cats"]);
+        let cut_off = Candidate { finished: false, tokens: vec![7], ..candidate(("a dog runs", -1.0)) };
+        let hypotheses =
+            vec![cut_off.clone(), candidate(("a dog ran", -3.0)), cut_off, candidate(("", -0.5))];
+        let mut translation = Translation { hypotheses, warnings: Vec::new() };
+        Mbr { utility: Utility::Chrf, n_best: 3 }.choose(&mut translation);
+        let texts: Vec<&str> = translation.hypotheses.iter().map(|one| &*one.text).collect();
+        assert_eq!(texts[0], "a dog ran", "{texts:?}");
     }
 }

@@ -1,12 +1,9 @@
 //! `attentive info`: shows a model's parts and origin.
 
-use std::path::Path;
-
 use attentive_base::count::plural;
-use attentive_base::error::{Error, Result};
-use attentive_base::regular_file;
+use attentive_base::error::Result;
 use attentive_checkpoint::{
-    self as checkpoint, Checkpoints, Description, Imported, ParentModel, Provenance, Run, files,
+    self as checkpoint, Checkpoints, Description, Imported, ParentModel, Provenance, Run,
 };
 use attentive_config::{Config, Task};
 use attentive_interop::ExportFormat;
@@ -150,7 +147,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let model = checkpoint::describe(&dir)?;
     let found = Run::new(&dir).checkpoints()?;
     let info = Info {
-        distillation: distillation(&Config::home(&dir).join(files::DISTILLATION))?,
+        distillation: checkpoint::read_distillation(&dir)?,
         ..Info::of(model, (!found.steps.is_empty()).then_some(found))
     };
     let mut out = OutputWriter::stdout();
@@ -216,17 +213,6 @@ fn sizes(info: &Info) -> Vec<(&'static str, usize)> {
         }
         Task::Classify => vec![("vocabulary", src), ("labels and special tokens", tgt)],
     }
-}
-
-/// The description of a distillation; `None` if there is none.
-fn distillation(path: &Path) -> Result<Option<Value>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let json = regular_file::read(path, regular_file::DESCRIPTION)?;
-    let damaged =
-        |error| Error::Data { problem: format!("`{}` is damaged: {error}", path.display()), hint: None };
-    serde_json::from_slice(&json).map(Some).map_err(damaged)
 }
 
 /// What is said of a student's teacher.

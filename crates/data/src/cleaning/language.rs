@@ -16,12 +16,14 @@ const FEWEST_PLAIN_LETTERS: usize = 10;
 struct Confidence {
     /// From 0 to 1, that it is in the language of the other side rather than in its own.
     in_pair: f64,
-    /// That it is in the likeliest of all languages, which must also be certain against its own.
+    /// That it is in the likeliest of all languages.
     among_all: f64,
+    /// That it is in this one rather than in its own.
+    against_own: f64,
 }
 
-const OF_TEXT: Confidence = Confidence { in_pair: 0.9, among_all: 0.4 };
-const OF_PLAIN_WORDS: Confidence = Confidence { in_pair: 0.5, among_all: 0.2 };
+const OF_TEXT: Confidence = Confidence { in_pair: 0.9, among_all: 0.4, against_own: 1.0 };
+const OF_PLAIN_WORDS: Confidence = Confidence { in_pair: 0.5, among_all: 0.2, against_own: 0.5 };
 
 /// The language with this code, of which a region or a script may be a part, such as `pt_BR`.
 fn language(code: &str) -> Result<Lang> {
@@ -118,8 +120,9 @@ fn is_rather_other(text: &str, own: Lang, of_pair: Lang, least: &Confidence) -> 
         found.is_some_and(|found| found.lang() != own && found.confidence() >= confidence)
     };
     is_rather(of_pair, least.in_pair)
-        || whatlang::detect(text)
-            .is_some_and(|any| any.confidence() >= least.among_all && is_rather(any.lang(), 1.0))
+        || whatlang::detect(text).is_some_and(|any| {
+            any.confidence() >= least.among_all && is_rather(any.lang(), least.against_own)
+        })
 }
 
 /// The script of a language, in a text.

@@ -1,14 +1,11 @@
 //! How long stages take, tried on a small part of their work.
 
 use std::env;
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::atomic;
 use attentive_config::{
     AugmentationConfig, BestBy, Config, DataConfig, ScheduleConfig, ScheduleKind, TrainConfig,
 };
@@ -73,9 +70,9 @@ impl Distillation {
             return Ok(seconds);
         }
         let pairs = self.some_pairs()?;
-        let folder = TemporaryFolder::new();
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder in", env::temp_dir()))?;
         let options = RunOptions {
-            out: folder.0.join("model"),
+            out: folder.path().join("model"),
             existing: Existing::Force,
             interrupt: interrupt.clone(),
             processes: Processes::alone(),
@@ -159,23 +156,5 @@ impl Observer for UpdateTimes {
             self.seconds.push(now.duration_since(self.last).as_secs_f64());
         }
         self.last = now;
-    }
-}
-
-/// A folder that is removed when it is dropped.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(env::temp_dir().join(format!("attentive-trial-{}-{number}", process::id())))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files is removed by others.
-        let _ = atomic::remove_folder(&self.0);
     }
 }

@@ -15,13 +15,13 @@ mod teacher;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_base::regular_file;
-use attentive_checkpoint::{Lock, atomic, describe, files, fingerprint, to_json};
+use attentive_checkpoint::{Lock, atomic, describe, files, fingerprint, read_distillation, to_json};
 use attentive_config::{Config, Task};
 use attentive_data::cleaning::ExpectedLanguages;
 use attentive_data::{Line, Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
@@ -146,9 +146,16 @@ impl Distillation {
         let done = interrupt.during(|| self.run_stages(is_dry, interrupt, observers));
         done.map_err(|error| match error {
             // A stage speaks of its own command.
-            Error::Interrupted { signal, .. } if !is_dry => {
-                let saved = format!("what is done is in `{}`", self.dir.display());
-                Error::Interrupted { signal, saved: saved + "; to continue, repeat the same command" }
+            Error::Interrupted { signal, .. } => {
+                let saved = if is_dry {
+                    "nothing was changed".to_owned()
+                } else {
+                    format!(
+                        "what is done is in `{}`; to continue, repeat the same command",
+                        self.dir.display()
+                    )
+                };
+                Error::Interrupted { signal, saved }
             }
             error => error,
         })
@@ -194,9 +201,10 @@ impl Distillation {
 
     /// A warning if the student learns from sentences of the test set.
     fn warning_of_overlap(&self) -> Result<Option<String>> {
+        let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let test = read_lines(&self.plan.test.src)?;
-        let test: HashSet<&str> =
-            test.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let test: HashSet<String> =
+            test.iter().map(|line| plain(line)).filter(|line| !line.is_empty()).collect();
         let mut found: HashSet<String> = HashSet::new();
         let (text, teacher) = (&self.plan.text, &self.plan.teacher);
         let sources = text.parallel.iter().map(|text| &text.src).chain(&text.monolingual);
@@ -206,9 +214,9 @@ impl Distillation {
             let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
             while let Some(line) = lines.next_line()? {
                 let Line::Text(line) = line else { continue };
-                let src = if is_table { line.split('\t').next().unwrap_or_default() } else { line }.trim();
-                if test.contains(src) && !found.contains(src) {
-                    found.insert(src.to_owned());
+                let src = plain(if is_table { line.split('\t').next().unwrap_or_default() } else { line });
+                if test.contains(&src) {
+                    found.insert(src);
                 }
             }
         }
@@ -307,19 +315,27 @@ impl Distillation {
     /// Writes down with each of `students` what they are made from.
     fn describe<'a>(&self, students: impl Iterator<Item = &'a StageResults>) -> Result<()> {
         let provenance = |dir: &PathBuf| {
-            let described = fingerprint(dir);
-            json!({
+            let described =
+                fs::read_to_string(dir.join(files::PROVENANCE)).unwrap_or_else(|_| fingerprint(dir));
+            let mut model = json!({
                 "model": dir,
                 "provenance": serde_json::from_str(&described).unwrap_or(Value::String(described)),
-            })
+            });
+            // It may be a student, whose teacher and licences count, too.
+            if let Some(distilled) = read_distillation(dir)? {
+                model["distillation"] = distilled;
+            }
+            Ok::<_, Error>(model)
         };
+        let all = |dirs: &[PathBuf]| dirs.iter().map(provenance).collect::<Result<Vec<_>>>();
         let text = self.plan.text.parallel.iter().flat_map(|text| [&text.src, &text.tgt]);
         let text = text.chain(&self.plan.text.monolingual).chain(&self.plan.teacher.translations);
         let hashed = |file: &PathBuf| Ok(json!({ "file": file, "sha256": hash(file)? }));
         let description = json!({
             "plan": self.plan,
-            "teacher": self.plan.teacher.models.iter().map(provenance).collect::<Vec<_>>(),
-            "backward": self.plan.filter.backward.as_ref().map(provenance),
+            "teacher": all(&self.plan.teacher.models)?,
+            "from": all(self.own.model.from.as_slice())?,
+            "backward": all(self.plan.filter.backward.as_slice())?,
             "texts": text.map(hashed).collect::<Result<Vec<_>>>()?,
         });
         let json = to_json(&description)?;
@@ -334,14 +350,11 @@ fn check_files(plan: &DistillationPlan) -> Result<()> {
     let calibrate = plan.firefox.iter().map(|firefox| &firefox.calibrate);
     for ParallelText { src, tgt } in plan.text.parallel.iter().chain([&plan.test]).chain(calibrate) {
         let [(_, first_lines), (_, second_lines)] = [SourceFile::of_lines(src)?, SourceFile::of_lines(tgt)?];
-        if first_lines == 0 {
-            let problem = format!("`{}` has no lines", src.display());
-            return Err(Error::Data { problem, hint: Some("name a file of sentences".into()) });
-        }
         if first_lines != second_lines {
             let (first, second) = (src.clone(), tgt.clone());
             return Err(Error::Unaligned { first, first_lines, second, second_lines });
         }
+        refuse_blank(src)?;
     }
     for file in plan.text.monolingual.iter().chain(&plan.teacher.translations) {
         let opened = File::open(file).map_err(Error::io("read", file))?;
@@ -349,6 +362,7 @@ fn check_files(plan: &DistillationPlan) -> Result<()> {
             let problem = format!("`{}` is no file that can be read several times", file.display());
             return Err(Error::usage(problem, "name files of text, not folders or pipes"));
         }
+        refuse_blank(file)?;
     }
     for file in &plan.text.monolingual {
         SourceFile::of_lines(file).map_err(|error| match error {
@@ -363,6 +377,18 @@ fn check_files(plan: &DistillationPlan) -> Result<()> {
         ExpectedLanguages::new(src, tgt)?;
     }
     Ok(())
+}
+
+/// Refuses a file without any text.
+fn refuse_blank(file: &Path) -> Result<()> {
+    let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
+    while let Some(line) = lines.next_line()? {
+        if !matches!(line, Line::Text(line) if line.trim().is_empty()) {
+            return Ok(());
+        }
+    }
+    let problem = format!("`{}` has no text", file.display());
+    Err(Error::Data { problem, hint: Some("name a file of sentences".into()) })
 }
 
 /// Refuses a model that does not translate, or whose files are not all there.

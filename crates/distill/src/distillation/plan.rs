@@ -288,10 +288,18 @@ impl DistillationPlan {
             let expected = "nothing, since `filter.without` has the rule `language`";
             return refuse("filter.languages", expected, "a value".into());
         }
-        let needs_several = teacher.choice != TeacherChoice::Best;
+        let needs_several = matches!(teacher.choice, TeacherChoice::Closest | TeacherChoice::Mbr);
         if !(1..=10_000).contains(&teacher.candidates) || needs_several && teacher.candidates < 2 {
             let least = if needs_several { "a number from 2 to 10000" } else { "a number from 1 to 10000" };
             return refuse("teacher.candidates", least, teacher.candidates.to_string());
+        }
+        if teacher.choice == TeacherChoice::Best && teacher.sampling.is_some() {
+            return refuse(
+                "teacher.sampling",
+                "nothing, since `teacher.choice` = \"best\" has nothing to choose among samples; `closest`, `mbr` and \
+                 `all` draw them",
+                "a value".into(),
+            );
         }
         if teacher.choice == TeacherChoice::Closest && text.parallel.is_none() {
             return refuse(

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::count::number;
 use attentive_base::error::{Error, Result};
-use attentive_base::regular_file;
-use attentive_checkpoint::{atomic, to_json};
+use attentive_checkpoint::{atomic, read_json_if_there, to_json};
 use attentive_data::read_lines;
 use attentive_evaluate::EvaluateOptions;
 use attentive_evaluate::compare::{Bucket, Differences, System, TestSet, compare_ensembles};
@@ -166,8 +165,8 @@ fn write(
     let report = Report {
         systems: reported,
         differences: pairs.into_iter().filter_map(difference).collect(),
-        corpus: parsed(&stages.corpus.path(FILTERED))?,
-        firefox: stages.firefox.map(|stage| parsed(&stage.path(COST))).transpose()?,
+        corpus: parsed(&stages.corpus.path(FILTERED))?.unwrap_or_default(),
+        firefox: stages.firefox.map_or(Ok(None), |stage| parsed(&stage.path(COST)))?,
         buckets: &comparison.buckets,
         examples: &comparison.examples,
     };
@@ -176,9 +175,8 @@ fn write(
 }
 
 /// The content of a JSON file of a stage.
-fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let damaged = |error| Error::Data { problem: format!("`{}`: {error}", path.display()), hint: None };
-    serde_json::from_slice(&regular_file::read(path, regular_file::DESCRIPTION)?).map_err(damaged)
+fn parsed<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    read_json_if_there(path, "delete its folder, which is then made again")
 }
 
 /// The size of the files of weights in `dir`.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use attentive_base::error::{Error, Result};
-use attentive_base::{hexadecimal, regular_file};
-use attentive_checkpoint::{atomic, describe, to_json};
+use attentive_base::hexadecimal;
+use attentive_checkpoint::{atomic, describe, read_json_if_there, to_json};
 use attentive_config::Config;
 use attentive_pipeline::Pipeline;
 use serde::{Deserialize, Serialize};
@@ -176,24 +176,26 @@ impl<'a> Stages<'a> {
     ) -> Result<StageResults> {
         let dir = self.dir.join(spec.name);
         let path = dir.join(FILE);
-        let known = read(&path)?;
+        let known: Option<Record> = read_json_if_there(&path, "delete its folder, which is then made again")?;
         if known.is_none() && has_files(&dir)? {
             return Err(Error::usage(
-                format!("`{}` is there, and no stage of a distillation has made it", dir.display()),
+                format!("`{}` exists, but is not a stage of a distillation", dir.display()),
                 "write to another folder, or move this one away",
             ));
         }
-        let last_seconds = known.as_ref().and_then(|record| match record.results {
+        let (details, is_usable) = spec.details.clone().unwrap_or((Value::Null, &|_| false));
+        // With other details, there was other work.
+        let same_work = known.as_ref().filter(|record| record.details == details);
+        let last_seconds = same_work.and_then(|record| match record.results {
             Some(_) => Some(record.seconds),
             None => record.last_seconds,
         });
-        let (details, is_usable) = spec.details.clone().unwrap_or((Value::Null, &|_| false));
         let usable = known.filter(|record| {
             record.inputs == spec.inputs && (record.details == details || is_usable(&record.details))
         });
         if let Some(Record { results: Some(hashes), seconds, details: made, .. }) = &usable
             && *made == details
-            && hash_all(&dir, spec.results)?.as_ref() == Some(hashes)
+            && are_whole(&dir, hashes)?
             && (!spec.is_model || describe(&dir.join("model")).is_ok())
         {
             self.observer.on(spec.name, StageState::UpToDate(*seconds));
@@ -257,25 +259,23 @@ impl StageResults {
     }
 }
 
-/// The record of a stage; `None` if there is none.
-fn read(path: &Path) -> Result<Option<Record>> {
-    if !path.try_exists().map_err(Error::io("read", path))? {
-        return Ok(None);
-    }
-    let json = regular_file::read(path, regular_file::DESCRIPTION)?;
-    let damaged = |error| Error::Data {
-        problem: format!("`{}` is damaged: {error}", path.display()),
-        hint: Some("delete its folder, which is then made again".into()),
-    };
-    serde_json::from_slice(&json).map(Some).map_err(damaged)
-}
-
 /// Whether there is a folder `dir` with anything in it.
 fn has_files(dir: &Path) -> Result<bool> {
     match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         entries => Ok(entries.map_err(Error::io("read", dir))?.next().is_some()),
     }
+}
+
+/// Whether the files in `dir` with these names still have these SHA-256. Others may have been added.
+fn are_whole(dir: &Path, hashes: &BTreeMap<String, String>) -> Result<bool> {
+    for (name, expected) in hashes {
+        let path = dir.join(name);
+        if !path.is_file() || hash(&path)? != *expected {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The SHA-256 of the files in `dir` with these names; `None` if there is no file for one of the names.

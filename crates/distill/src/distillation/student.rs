@@ -5,7 +5,7 @@ use std::path::{Path, absolute};
 
 use attentive_base::error::Result;
 use attentive_base::interrupt::Interrupt;
-use attentive_checkpoint::{atomic, files, fingerprint};
+use attentive_checkpoint::{atomic, files, fingerprint, sums};
 use attentive_config::{Config, DataConfig, DecodeConfig};
 use attentive_data::word_alignment::{Symmetrization, align_words};
 use attentive_data::{read_lines, training_files};
@@ -136,9 +136,14 @@ impl Distillation {
         stages.run(spec.of_model(), |dir, _| {
             let mut config = self.configuration(data)?;
             let stored = dir.join("model").join(files::CONFIG);
-            if same_search.get() && stored.exists() {
-                // It may have been tuned.
-                config.decode = Config::load_stored(&stored)?.decode;
+            if stored.exists() {
+                let before = Config::load_stored(&stored)?;
+                if same_search.get() {
+                    // It may have been tuned.
+                    config.decode = before.decode.clone();
+                }
+                // The same texts, as the hashes of the stage say, which may be elsewhere now.
+                sums::replace_config(&dir.join("model"), &Config { data: config.data.clone(), ..before })?;
             }
             let options = RunOptions {
                 out: dir.join("model"),

@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use attentive_base::error::Result;
+use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{files, fingerprint};
-use attentive_config::{Config, DecodeConfig, Task};
+use attentive_config::{Config, DecodeConfig};
 use attentive_pipeline::{Mbr, Pipeline, TranslateOptions};
 use attentive_processes::Processes;
 use serde_json::json;
@@ -82,10 +82,7 @@ impl Distillation {
         if let Some(teacher) = loaded.get() {
             return Ok(teacher);
         }
-        let mut models = self.plan.teacher.models.iter();
-        let first = Pipeline::load(models.next().expect("a teacher has a model"))?;
-        let teacher = models.try_fold(first, |all, dir| all.with(Pipeline::load(dir)?))?;
-        teacher.require(Task::Translate)?;
+        let teacher = Pipeline::load_ensemble(&self.plan.teacher.models)?;
         Ok(loaded.get_or_init(|| teacher))
     }
 
@@ -99,12 +96,12 @@ impl Distillation {
             TeacherChoice::Best | TeacherChoice::Closest => (SynthesisChoice::All, 1),
             TeacherChoice::Mbr | TeacherChoice::All => (SynthesisChoice::All, teacher.candidates),
         };
+        // Without references, `closest` takes the best translation rather than any sample.
+        let has_choice = teacher.choice != TeacherChoice::Closest || has_references;
+        let sampling = teacher.sampling.filter(|_| has_choice);
         // A beam finds at most as many translations as it is wide.
-        let search = match teacher.sampling {
-            None => teacher.search.widened(decode, n),
-            Some(_) => teacher.search,
-        };
-        let search = search.apply(decode, n, teacher.sampling)?;
+        let search = if sampling.is_some() { teacher.search } else { teacher.search.widened(decode, n) };
+        let search = search.apply(decode, n, sampling).map_err(of_teacher)?;
         let mbr =
             (teacher.choice == TeacherChoice::Mbr).then_some(Mbr { utility: teacher.metric, n_best: 1 });
         let translate = TranslateOptions { search, mbr, ..TranslateOptions::from(decode) };
@@ -123,6 +120,17 @@ fn stage_names(files: &[PathBuf]) -> Vec<String> {
         names.extend(possible.find(|name| !names.iter().any(|other| other.eq_ignore_ascii_case(name))));
     }
     names
+}
+
+/// `error` about a key of a search, as one about a key of the plan.
+fn of_teacher(error: Error) -> Error {
+    match error {
+        Error::Config { key, expected, found, hint } => {
+            let name = key.trim_start_matches("decode.");
+            Error::Config { key: format!("teacher ({name})"), expected, found, hint }
+        }
+        other => other,
+    }
 }
 
 /// How the model in `dir` searches.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_base::interrupt::Interrupt;
 use attentive_base::regular_file;
-use attentive_checkpoint::{atomic, to_json};
+use attentive_checkpoint::{Lock, atomic, to_json};
 use attentive_data::{Line, Lines, MAX_LINE_BYTES, SourceFile};
 use attentive_metrics::Utility;
 use attentive_pipeline::{Pipeline, TranslateOptions};
@@ -99,6 +99,8 @@ pub struct Synthesis<'a> {
     n_lines: usize,
     /// What became of the lines, if the corpus is complete already.
     complete: Option<SynthesisCounts>,
+    /// Held by the first process, so that no two commands make the same corpus.
+    _lock: Option<Lock>,
 }
 
 impl<'a> Synthesis<'a> {
@@ -116,10 +118,13 @@ impl<'a> Synthesis<'a> {
     ) -> Result<Self> {
         let doing = "the text was opened";
         let parts = Self::parts_of(files.output);
-        let opened = processes.is_first().then(|| prepare(files, options, model, &parts)).transpose();
-        let opened = processes.agree(doing, opened)?.unwrap_or_default();
-        let (n_lines, complete) = processes.value_of_first(doing, || Ok(opened))?;
-        Ok(Self { files, options, parts, n_lines, complete })
+        let opened = processes.is_first().then(|| {
+            let lock = Lock::beside(&parts)?;
+            Ok((lock, prepare(files, options, model, &parts)?))
+        });
+        let (lock, opened) = processes.agree(doing, opened.transpose())?.unzip();
+        let (n_lines, complete) = processes.value_of_first(doing, || Ok(opened.unwrap_or_default()))?;
+        Ok(Self { files, options, parts, n_lines, complete, _lock: lock })
     }
 
     /// The folder in which the corpus `output` grows.
@@ -284,8 +289,8 @@ fn prepare(
         // Each process reads it, and it is read again to go on.
         if fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(Error::usage(
-                format!("`{}` is no regular file, and can be read only once", file.display()),
-                "write its content to a file first",
+                format!("`{}` is no file that can be read several times", file.display()),
+                "name a file of text, not a folder or a pipe",
             ));
         }
     }

@@ -3,16 +3,13 @@
 use std::path::Path;
 
 use attentive_base::error::{Error, Result};
-use attentive_base::regular_file;
+use attentive_checkpoint::read_json_if_there;
 use attentive_data::one_column;
 use attentive_pipeline::{Candidate, Pipeline, Translation};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{SynthesisChoice, SynthesisCounts, SynthesisOptions};
-
-/// More than any part takes: many translations of [`super::LINES`] lines.
-const MAX_BYTES: u64 = 1 << 34;
 
 /// A part of a synthetic corpus.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -89,12 +86,12 @@ impl Part {
     /// Reads a part that was made before.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be read; [`Error::Data`] if it is damaged.
+    /// Those of [`read_json_if_there`]; [`Error::Data`] if it is missing.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let json = regular_file::read(path, MAX_BYTES)?;
-        serde_json::from_slice(&json).map_err(|error| Error::Data {
-            problem: format!("`{}` is damaged: {error}", path.display()),
-            hint: Some("delete it, and repeat the command: it is then made again".into()),
+        let hint = "delete it, and repeat the command: it is then made again";
+        read_json_if_there(path, hint)?.ok_or_else(|| Error::Data {
+            problem: format!("`{}` was removed while the text was translated", path.display()),
+            hint: Some("repeat the command".into()),
         })
     }
 }

@@ -19,7 +19,7 @@ use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::atomic::ContentWriter;
 use attentive_checkpoint::{self as checkpoint, Description, Provenance, StoredNumbers, TensorFile, files};
-use attentive_config::{Float, Task};
+use attentive_config::{Config, Float, Task};
 use attentive_model::engine::Precision;
 use attentive_model::nn::Blueprint;
 use attentive_model::shortlist::{self, Shortlist, ShortlistLimits};
@@ -152,7 +152,7 @@ pub fn quantize(
     let report =
         measured.map(|measured| report(&quantized, measured, numbers, bytes, cache, &provenance, options));
     let report = report.transpose()?;
-    write(out, &quantized, provenance, report.as_ref(), &packed)?;
+    write(model, out, &quantized, provenance, report.as_ref(), &packed)?;
     Ok(Quantized { precision: options.precision, original: numbers, bytes, report })
 }
 
@@ -376,6 +376,7 @@ fn refuse_drop(bleu: &ScoreComparison, options: &QuantizeOptions<'_>) -> Result<
 }
 
 fn write(
+    model: &Path,
     out: &Path,
     quantized: &Pipeline,
     provenance: Provenance,
@@ -401,6 +402,11 @@ fn write(
     }
     if shortlist.is_some() {
         others.push((files::SHORTLIST, &write_shortlist));
+    }
+    let distillation = Config::home(model).join(files::DISTILLATION);
+    let copy_distillation = |path: &Path| fs::copy(&distillation, path).map(drop);
+    if distillation.exists() {
+        others.push((files::DISTILLATION, &copy_distillation));
     }
     let provenance = || Provenance {
         // Numbers that did not change have the same scores.
