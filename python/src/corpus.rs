@@ -76,8 +76,5 @@ fn unfit(kind: DataKind) -> Error {
         DataKind::Lines | DataKind::Stream => ("texts", "`text`"),
         DataKind::TaggedVectors(_) => ("vectors and their tags", "a file (`jsonl`)"),
     };
-    Error::Data {
-        problem: format!("the model needs {expected}, and the given corpus has something else"),
-        hint: Some(format!("give it as {hint}")),
-    }
+    Error::data(format!("the model needs {expected}, and the given corpus has something else"), format!("give it as {hint}"))
 }

@@ -68,10 +68,7 @@ fn translations(
     options: &EvaluateOptions,
 ) -> Result<(String, Vec<String>)> {
     let CorpusLines::Pairs(pairs) = lines else {
-        return Err(Error::Data {
-            problem: "the test set has no translations".into(),
-            hint: Some("give sentences and their translations".into()),
-        });
+        return Err(Error::data("the test set has no translations", "give sentences and their translations"));
     };
     let (src, first): (Vec<String>, Vec<String>) = pairs.into_iter().unzip();
     let references: Vec<Vec<String>> = [first].into_iter().chain(references).collect();

@@ -30,10 +30,7 @@ impl PyGlossary {
                 let hint = "give each term as a string with its translation";
                 exception(
                     py,
-                    &Error::Data {
-                        problem: format!("the term `{source}` {problem}"),
-                        hint: Some(hint.into()),
-                    },
+                    &Error::data(format!("the term `{source}` {problem}"), hint),
                 )
             })?;
         }

@@ -140,7 +140,7 @@ fn on_all_threads<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
 
 /// Refuses references that do not belong to `lines` lines.
 fn check(lines: usize, references: &[Vec<String>]) -> Result<()> {
-    let refuse = |problem: String, hint: &str| Err(Error::Data { problem, hint: Some(hint.into()) });
+    let refuse = |problem: String, hint: &str| Err(Error::data(problem, hint));
     if references.is_empty() {
         return refuse("there are no references".into(), "give at least one list of them");
     }

@@ -217,6 +217,16 @@ impl Error {
         Self::Line { path: path.as_ref().to_path_buf(), line, problem: problem.into() }
     }
 
+    /// Returns an [`Error::Data`] with a suggestion for fixing it.
+    pub fn data(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Data { problem: problem.into(), hint: Some(hint.into()) }
+    }
+
+    /// Returns an [`Error::Config`] without a hint.
+    pub fn config(key: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Config { key: key.into(), expected: expected.into(), found: found.into(), hint: None }
+    }
+
     /// Returns an [`Error::Usage`].
     pub fn usage(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { problem: problem.into(), hint: Some(hint.into()) }

@@ -79,10 +79,9 @@ pub fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
 /// if it is larger.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_within(path, most, PATIENCE).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => Error::Data {
-            problem: format!("`{}` is larger than {most} bytes", path.display()),
-            hint: Some("is it the right file?".into()),
-        },
+        io::ErrorKind::FileTooLarge => {
+            Error::data(format!("`{}` is larger than {most} bytes", path.display()), "is it the right file?")
+        }
         _ => Error::io("read", path)(error),
     })
 }

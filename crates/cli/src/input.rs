@@ -69,7 +69,7 @@ pub(super) fn prompt() -> Result<String> {
     let text = data::read_text_from(stdin, Path::new(STDIN)).map_err(|error| match error {
         Error::Data { problem, .. } => {
             let hint = "`--prompt` takes the text to continue; `< /dev/null` gives none";
-            Error::Data { problem, hint: Some(hint.into()) }
+            Error::data(problem, hint)
         }
         other => other,
     })?;
@@ -105,7 +105,7 @@ pub(super) fn read_aligned(first: &Path, references: &[PathBuf]) -> Result<(Vec<
     let lines = read_lines(first)?;
     if lines.is_empty() {
         let problem = format!("`{}` has no lines", first.display());
-        return Err(Error::Data { problem, hint: Some("give a file with one sentence per line".into()) });
+        return Err(Error::data(problem, "give a file with one sentence per line"));
     }
     let read = |path: &PathBuf| {
         let references = read_lines(path)?;

@@ -121,12 +121,8 @@ impl DataConfig {
             folder.components().take_while(is_name).collect()
         };
         let beside = first.map(|file| self.path(&folder(file)).join(STORES));
-        beside.ok_or_else(|| Error::Config {
-            key: "data.store_dir".into(),
-            expected: "a folder, since the corpus has no files".into(),
-            found: "none".into(),
-            hint: None,
-        })
+        beside
+            .ok_or_else(|| Error::config("data.store_dir", "a folder, since the corpus has no files", "none"))
     }
 
     /// `path`, relative to the folder of the corpora.
@@ -142,12 +138,7 @@ impl DataConfig {
     /// # Errors
     /// [`Error::Config`] if there is none.
     pub fn training(&self) -> Result<&CorpusSource> {
-        self.train.as_ref().ok_or_else(|| Error::Config {
-            key: "data.train".into(),
-            expected: ONE_OF.into(),
-            found: "none".into(),
-            hint: None,
-        })
+        self.train.as_ref().ok_or_else(|| Error::config("data.train", ONE_OF, "none"))
     }
 }
 

@@ -109,12 +109,11 @@ impl SearchChanges {
         let width = self.beam_width.map(|width| ("beam_width", width.to_string()));
         let rule = self.early_stopping.map(|rule| ("early_stopping", format!("`{rule:?}`").to_lowercase()));
         width.or(rule).map_or(Ok(()), |(key, found)| {
-            Err(Error::Config {
-                key: key.into(),
-                expected: "nothing, since translations are sampled, and nothing is searched for".into(),
+            Err(Error::config(
+                key,
+                "nothing, since translations are sampled, and nothing is searched for",
                 found,
-                hint: None,
-            })
+            ))
         })
     }
 
@@ -150,12 +149,11 @@ impl SearchChanges {
         let n_best = (n_best, bounds.n_best);
         for (key, (asked, most)) in [("beam_width", (width, widest)), ("n_best", n_best)] {
             if asked > most {
-                return Err(Error::Config {
-                    key: key.into(),
-                    expected: format!("at most {most}, which the server allows"),
-                    found: asked.to_string(),
-                    hint: None,
-                });
+                return Err(Error::config(
+                    key,
+                    format!("at most {most}, which the server allows"),
+                    asked.to_string(),
+                ));
             }
         }
         Ok(())

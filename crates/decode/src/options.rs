@@ -93,12 +93,11 @@ impl SearchOptions {
     pub fn check(&self) -> Result<()> {
         self.strategy.check()?;
         if !(self.coverage_penalty >= 0.0 && self.coverage_penalty.is_finite()) {
-            return Err(Error::Config {
-                key: "coverage_penalty".into(),
-                expected: "0 or more; 0.2 is usual".into(),
-                found: self.coverage_penalty.to_string(),
-                hint: None,
-            });
+            return Err(Error::config(
+                "coverage_penalty",
+                "0 or more; 0.2 is usual",
+                self.coverage_penalty.to_string(),
+            ));
         }
         for (name, value) in [
             ("length_penalty", self.length_penalty),

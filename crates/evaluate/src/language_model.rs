@@ -126,7 +126,7 @@ fn show_stream(pipeline: &Pipeline, lines: &[String]) -> Result<Shown> {
 }
 
 fn nothing(problem: String) -> Result<Shown> {
-    Err(Error::Data { problem, hint: Some("use another text".into()) })
+    Err(Error::data(problem, "use another text"))
 }
 
 #[cfg(test)]

@@ -50,10 +50,10 @@ pub fn input_factors(pipeline: &Pipeline, text: &[String]) -> Result<BTreeMap<St
     let factors = probes.into_iter().filter_map(|(name, probe)| Some((name, factor(&probe.measured())?)));
     let factors: BTreeMap<String, f32> = factors.collect();
     if factors.is_empty() {
-        return Err(Error::Data {
-            problem: "the text for the calibration has no sentence".into(),
-            hint: Some("give a few hundred sentences of the source language, one per line".into()),
-        });
+        return Err(Error::data(
+            "the text for the calibration has no sentence",
+            "give a few hundred sentences of the source language, one per line",
+        ));
     }
     Ok(factors)
 }

@@ -115,7 +115,7 @@ fn count_cut_off(found: &[Translation]) -> usize {
 /// Refuses a test set that is empty, or whose streams differ in length. Returns the first stream of
 /// references.
 pub(crate) fn check<'a>(src: &[String], references: &'a [Vec<String>]) -> Result<&'a [String]> {
-    let refuse = |problem: String, hint: &str| Err(Error::Data { problem, hint: Some(hint.into()) });
+    let refuse = |problem: String, hint: &str| Err(Error::data(problem, hint));
     let Some(first) = references.first() else {
         return refuse("there are no references".into(), "provide at least one");
     };

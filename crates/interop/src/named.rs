@@ -131,12 +131,7 @@ mod tests {
     fn a_key_is_that_of_the_file_that_sets_it() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        let error = || Error::Config {
-            key: "model.n_heads".into(),
-            expected: "a divisor of `model.d_model` = 33".into(),
-            found: "4".into(),
-            hint: None,
-        };
+        let error = || Error::config("model.n_heads", "a divisor of `model.d_model` = 33", "4");
         // Without the files of `transformers`, the key is Marian's.
         let problem = by_its_keys(error(), folder.path()).to_string();
         assert!(

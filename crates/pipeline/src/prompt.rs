@@ -78,10 +78,10 @@ impl Pipeline {
         let inside = |id: TokenId| special.contains(id) && id != special.unk;
         match ids.iter().find(|id| inside(**id)) {
             None => Ok(ids),
-            Some(&id) => Err(Error::Data {
-                problem: format!("`{}` is never part of a text", tokenizer.token(id).unwrap_or_default()),
-                hint: Some("leave it out".into()),
-            }),
+            Some(&id) => Err(Error::data(
+                format!("`{}` is never part of a text", tokenizer.token(id).unwrap_or_default()),
+                "leave it out",
+            )),
         }
     }
 

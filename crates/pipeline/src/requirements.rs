@@ -44,7 +44,7 @@ impl ImpossibleConstraint {
 
     /// The error for the line with the constraint.
     pub(super) fn on_line(&self, line: usize) -> Error {
-        Error::Data { problem: format!("line {line}: {}", self.problem), hint: Some(self.hint.clone()) }
+        Error::data(format!("line {line}: {}", self.problem), self.hint.clone())
     }
 
     /// The warning that the constraint was left out.

@@ -216,10 +216,10 @@ fn survived<T>(doing: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// The error of a mistake in the program.
 fn failed_inside(doing: &str) -> Error {
-    Error::Data {
-        problem: format!("{doing} failed because of a mistake in the program"),
-        hint: Some("the log has the place: please report it".into()),
-    }
+    Error::data(
+        format!("{doing} failed because of a mistake in the program"),
+        "the log has the place: please report it",
+    )
 }
 
 /// Loads the models, and reloads them on each order.

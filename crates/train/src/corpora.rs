@@ -71,14 +71,10 @@ fn take(
     observer: &mut dyn Observer,
 ) -> Result<Corpus> {
     if items.len() != lines {
-        return Err(Error::Data {
-            problem: format!(
-                "the {what} are {} in RAM, and the program gives {}",
-                count(lines, "line"),
-                items.len()
-            ),
-            hint: Some("only the program that has these lines can train on them".into()),
-        });
+        return Err(Error::data(
+            format!("the {what} are {} in RAM, and the program gives {}", count(lines, "line"), items.len()),
+            "only the program that has these lines can train on them",
+        ));
     }
     data::read_in_memory(DataKind::of(config), items, filters, &mut report_progress(what, observer))
 }

@@ -87,10 +87,10 @@ fn last_line(output: &[u8]) -> String {
 }
 
 fn refused(problem: String) -> Error {
-    Error::Data {
-        problem: format!("`train.validation_script`: {problem}"),
-        hint: Some("correct it and resume the run, which begins with this validation".into()),
-    }
+    Error::data(
+        format!("`train.validation_script`: {problem}"),
+        "correct it and resume the run, which begins with this validation",
+    )
 }
 
 #[cfg(test)]

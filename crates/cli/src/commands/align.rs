@@ -91,10 +91,10 @@ fn read_gold(path: &Path, src: &[String], tgt: &[String]) -> Result<Vec<GoldLink
     };
     let gold: Vec<GoldLinks> = lines.iter().enumerate().map(read).collect::<Result<_>>()?;
     if gold.iter().all(|gold| gold.sure.0.is_empty()) {
-        return Err(Error::Data {
-            problem: format!("`{}` has no sure links, without which there is no error rate", path.display()),
-            hint: Some("write them as `i-j`, and possible ones as `i?j`".into()),
-        });
+        return Err(Error::data(
+            format!("`{}` has no sure links, without which there is no error rate", path.display()),
+            "write them as `i-j`, and possible ones as `i?j`",
+        ));
     }
     Ok(gold)
 }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Folder of the stages [default: `runs/NAME-distilled` for `NAME.toml`].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Say which stages would run, and do nothing.
+    /// Say which stages would run and for how long, and write nothing.
     #[arg(long)]
     dry_run: bool,
 }

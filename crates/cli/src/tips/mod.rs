@@ -216,13 +216,13 @@ pub(super) fn repository_as_path(error: Error, path: &Path) -> Error {
     let Some((repository, name)) = repository(path).filter(|_| !path.exists()) else {
         return error;
     };
-    Error::Data {
-        problem: error.to_string(),
-        hint: Some(format!(
+    Error::data(
+        error.to_string(),
+        format!(
             "`import` downloads nothing: first `hf download {repository} --local-dir {name}`, then import \
              that directory"
-        )),
-    }
+        ),
+    )
 }
 
 /// The repository that `path` seems to mean, as OWNER/NAME, and its NAME.
@@ -257,7 +257,7 @@ pub(super) fn text_as_file(error: &Error, text: &Path) -> Error {
         quoted(&text.to_string_lossy()),
         command.unwrap_or(READERS[0])
     );
-    Error::Data { problem: error.to_string(), hint: Some(hint) }
+    Error::data(error.to_string(), hint)
 }
 
 /// `text` as an argument in a shell, unless it is long.

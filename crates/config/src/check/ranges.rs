@@ -11,11 +11,8 @@ use crate::table;
 
 /// Refuses numbers of the section `section` ("" for all) that are out of range, unless they have no effect.
 pub(super) fn check(config: &Config, section: &str) -> Result<()> {
-    let table = Table::try_from(config).map_err(|error| Error::Config {
-        key: "model".into(),
-        expected: format!("whole numbers up to {}", i64::MAX),
-        found: error.to_string(),
-        hint: None,
+    let table = Table::try_from(config).map_err(|error| {
+        Error::config("model", format!("whole numbers up to {}", i64::MAX), error.to_string())
     })?;
     let exempt = config.unused_keys();
     let keys = KEYS.iter().map(|key| (key.path.as_str(), key.kind));

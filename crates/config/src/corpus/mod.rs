@@ -277,15 +277,14 @@ impl Mistake {
     }
 
     fn in_section(self, section: &str) -> Error {
-        Error::Config {
-            key: match self.name {
+        Error::config(
+            match self.name {
                 Some(name) => format!("{section}.{name}"),
                 None => section.to_owned(),
             },
-            expected: self.expected.into(),
-            found: self.found,
-            hint: None,
-        }
+            self.expected,
+            self.found,
+        )
     }
 }
 

@@ -40,16 +40,13 @@ impl Position {
         if batch < n_batches {
             return Ok(());
         }
-        Err(Error::Data {
-            problem: format!(
+        Err(Error::data(
+            format!(
                 "cannot resume at batch {batch} of window {window} of epoch {epoch}, which has {n_batches} \
                  batches"
             ),
-            hint: Some(
-                "the training data differ from those of the saved run: restore them, or start a new run"
-                    .into(),
-            ),
-        })
+            "the training data differ from those of the saved run: restore them, or start a new run",
+        ))
     }
 }
 
@@ -117,12 +114,11 @@ impl Batcher {
         let least_batch_tokens = examples.least_batch_tokens();
         budget.check(least_batch_tokens)?;
         if parts.n_examples() == 0 {
-            return Err(Error::Config {
-                key: "data.train.weight".into(),
-                expected: "weights that leave at least one example for an epoch".into(),
-                found: format!("weights that are too small for {}", count(examples.len(), "example")),
-                hint: None,
-            });
+            return Err(Error::config(
+                "data.train.weight",
+                "weights that leave at least one example for an epoch",
+                format!("weights that are too small for {}", count(examples.len(), "example")),
+            ));
         }
         let mut batcher = Self {
             examples,

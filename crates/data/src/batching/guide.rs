@@ -63,10 +63,10 @@ impl CorpusAlignments {
             return Ok(());
         }
         let (path, own) = (self.path.display(), count(self.ends.len(), "line"));
-        Err(Error::Data {
-            problem: format!("`{path}` has {own}, but the training corpus has {}", number(n_lines as u64)),
-            hint: Some("align all corpora of `data.train`, in their order, with blank lines for none".into()),
-        })
+        Err(Error::data(
+            format!("`{path}` has {own}, but the training corpus has {}", number(n_lines as u64)),
+            "align all corpora of `data.train`, in their order, with blank lines for none",
+        ))
     }
 
     /// The links of a line, counted from 1.
@@ -149,14 +149,14 @@ impl Guide {
         if misfits as f64 <= MOST_MISFITS * compared as f64 {
             return Ok(());
         }
-        Err(Error::Data {
-            problem: format!(
+        Err(Error::data(
+            format!(
                 "`{}` does not fit the training corpus: {misfits} of {} link words that they do not have",
                 self.alignments.path.display(),
                 count(compared, "line")
             ),
-            hint: Some("make it from the same files, in the same order".into()),
-        })
+            "make it from the same files, in the same order",
+        ))
     }
 
     /// The aligned positions of `example`, row `row` of its batch, which was made of `original`. There are

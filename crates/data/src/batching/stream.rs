@@ -138,14 +138,14 @@ fn check(ids: &[TokenId], window: usize) -> Result<()> {
     if ids.len() > window {
         return Ok(());
     }
-    Err(Error::Data {
-        problem: format!(
+    Err(Error::data(
+        format!(
             "a text of {} is too short for a window of {} and the token after it",
             count(ids.len(), "token"),
             count(window, "token")
         ),
-        hint: Some("use a longer text, or lower `model.max_len`".into()),
-    })
+        "use a longer text, or lower `model.max_len`",
+    ))
 }
 
 /// The windows that begin at `starts`; those at the end of the text may be shorter.

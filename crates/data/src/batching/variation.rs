@@ -146,11 +146,12 @@ fn subwords(train: &TrainConfig, task: Task, tokenizers: &Tokenizers) -> Result<
         (_, alpha) => ("train.unigram_alpha", alpha, SubwordSampling::UnigramAlpha(alpha)),
     };
     let sampler = |tokenizer: &Tokenizer| {
-        SubwordSampler::new(tokenizer, sampling).map_err(|problem| Error::Config {
-            key: key.into(),
-            expected: format!("0, since the vocabulary is of another kind: {problem}"),
-            found: value.to_string(),
-            hint: None,
+        SubwordSampler::new(tokenizer, sampling).map_err(|problem| {
+            Error::config(
+                key,
+                format!("0, since the vocabulary is of another kind: {problem}"),
+                value.to_string(),
+            )
         })
     };
     let src = sampler(tokenizers.src())?;

@@ -43,10 +43,10 @@ impl ReadStats {
     /// Returns the error for the files of a corpus without usable lines.
     pub(crate) fn nothing_usable<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Error {
         let names: Vec<String> = paths.map(|path| format!("`{}`", path.display())).collect();
-        Error::Data {
-            problem: format!("no usable data in {}: {self}", names.join(" and ")),
-            hint: Some("check that these are the right files".into()),
-        }
+        Error::data(
+            format!("no usable data in {}: {self}", names.join(" and ")),
+            "check that these are the right files",
+        )
     }
 }
 

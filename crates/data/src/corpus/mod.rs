@@ -260,12 +260,11 @@ impl Corpus {
         let is_blank = |entry: &NumberedItem| matches!(&entry.item, Item::Text(text) if text.is_empty());
         let is_empty = |corpus: &Self| corpus.entries.iter().all(is_blank);
         if is_empty(self) || is_empty(&held) {
-            return Err(Error::Config {
-                key: "data.hold_out".into(),
-                expected: "a fraction that leaves data for both training and validation".into(),
-                found: share.to_string(),
-                hint: None,
-            });
+            return Err(Error::config(
+                "data.hold_out",
+                "a fraction that leaves data for both training and validation",
+                share.to_string(),
+            ));
         }
         Ok(held)
     }

@@ -75,7 +75,7 @@ impl EncodeStats {
                 "use text in the language that the tokenizer was trained on",
             ),
         };
-        Error::Data { problem, hint: Some(hint.into()) }
+        Error::data(problem, hint)
     }
 }
 

@@ -102,10 +102,7 @@ pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error {
             Some(bare) if !path.exists() => bare.to_owned(),
             _ => foreign.command_for(&path.display().to_string()),
         };
-        Error::Data {
-            problem: format!("`{}` {}", path.display(), foreign.is),
-            hint: Some(format!("convert it first: `{command}`")),
-        }
+        Error::data(format!("`{}` {}", path.display(), foreign.is), format!("convert it first: `{command}`"))
     }
 }
 

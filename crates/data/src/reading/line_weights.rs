@@ -56,9 +56,9 @@ impl LineWeights {
 
     fn unaligned(&self, difference: &str, corpus: &Path) -> Error {
         let (weights, corpus) = (self.0.path().display(), corpus.display());
-        Error::Data {
-            problem: format!("`{weights}` has {difference} lines than `{corpus}`"),
-            hint: Some("it needs one weight for each line, without that of a header".into()),
-        }
+        Error::data(
+            format!("`{weights}` has {difference} lines than `{corpus}`"),
+            "it needs one weight for each line, without that of a header",
+        )
     }
 }

@@ -225,10 +225,7 @@ pub fn read_text_from(reader: impl Read, name: &Path) -> Result<String> {
     let most = MAX_RECORD_BYTES as u64;
     let read = Unpacked::new(reader).take(most + 1).read_to_end(&mut bytes);
     read.map_err(unreadable(name))?;
-    let refused = |problem: String, hint: &str| Error::Data {
-        problem: format!("`{}` {problem}", name.display()),
-        hint: Some(hint.to_owned()),
-    };
+    let refused = |problem: String, hint: &str| Error::data(format!("`{}` {problem}", name.display()), hint);
     if bytes.len() > MAX_RECORD_BYTES {
         return Err(refused(format!("has more than {} MiB", MAX_RECORD_BYTES >> 20), "divide it"));
     }

@@ -42,16 +42,16 @@ pub(crate) fn expand(source: &CorpusSource, dir: Option<&Path>) -> Result<Vec<Co
 fn aligned(files: &[PathBuf], pattern: &Path, other: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
     let others = self::files(other, dir)?;
     if files.len() != others.len() {
-        return Err(Error::Data {
-            problem: format!(
+        return Err(Error::data(
+            format!(
                 "{} match `{}`, and {} match `{}`",
                 count(files.len(), "file"),
                 pattern.display(),
                 others.len(),
                 other.display()
             ),
-            hint: Some("file n of one pattern, by name, belongs to file n of the other".into()),
-        });
+            "file n of one pattern, by name, belongs to file n of the other",
+        ));
     }
     Ok(others)
 }
@@ -91,13 +91,12 @@ fn files(path: &Path, dir: Option<&Path>) -> Result<Vec<PathBuf>> {
     let folder = dir.map(|dir| Pattern::escape(&dir.to_string_lossy()));
     let text = Path::new(&folder.unwrap_or_default()).join(path);
     let text = text.to_string_lossy();
-    let unusable = |problem: String| Error::Data {
-        problem,
-        hint: Some(
+    let unusable = |problem: String| {
+        Error::data(
+            problem,
             "in a pattern, `*` stands for any characters, `?` for one, `[ab]` for one of these, and `**/` \
-                    for any folders"
-                .into(),
-        ),
+                    for any folders",
+        )
     };
     let visible = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let found = glob::glob_with(&text, visible)

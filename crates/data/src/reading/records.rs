@@ -239,12 +239,7 @@ fn next_aligned(
 
 /// The error for a source that cannot provide `kind`.
 pub(crate) fn unfit(kind: DataKind, found: &str) -> Error {
-    Error::Config {
-        key: "data".into(),
-        expected: format!("a corpus with {}", kind.name()),
-        found: found.into(),
-        hint: None,
-    }
+    Error::config("data", format!("a corpus with {}", kind.name()), found)
 }
 
 fn from_example(example: builtin::BuiltinExample, kind: DataKind) -> Result<Item> {

@@ -169,17 +169,17 @@ impl TranslationUnits {
         let path = self.path.display();
         let units = count(self.count, "unit");
         if self.open > 0 || !self.has_root {
-            return Err(Error::Data {
-                problem: format!("`{path}` ends within an element, after {units}"),
-                hint: Some("it is cut off, or no XML: get it again".into()),
-            });
+            return Err(Error::data(
+                format!("`{path}` ends within an element, after {units}"),
+                "it is cut off, or no XML: get it again",
+            ));
         }
         if let (false, Kind::Memory(pair)) = (self.has_pair || self.count == 0, &self.kind) {
             let found: Vec<&str> = self.languages.iter().map(String::as_str).collect();
-            return Err(Error::Data {
-                problem: format!("no unit of `{path}` has both `{}` and `{}`", pair.source, pair.target),
-                hint: Some(format!("its languages are {}", found.join(", "))),
-            });
+            return Err(Error::data(
+                format!("no unit of `{path}` has both `{}` and `{}`", pair.source, pair.target),
+                format!("its languages are {}", found.join(", ")),
+            ));
         }
         Ok(None)
     }
@@ -201,13 +201,13 @@ fn check_encoding(path: &Path, declaration: &BytesDecl<'_>) -> Result<()> {
     };
     match encoding.filter(|name| !is_readable(name)) {
         None => Ok(()),
-        Some(encoding) => Err(Error::Data {
-            problem: format!("`{}` is XML in {encoding}", path.display()),
-            hint: Some(format!(
+        Some(encoding) => Err(Error::data(
+            format!("`{}` is XML in {encoding}", path.display()),
+            format!(
                 "convert it first: `iconv -f {encoding} -t UTF-8 '{}' | sed '1s/{encoding}/UTF-8/' > OUT`",
                 path.display()
-            )),
-        }),
+            ),
+        )),
     }
 }
 
@@ -222,10 +222,10 @@ fn check_root(path: &Path, tag: &BytesStart<'_>, kind: &Kind) -> Result<()> {
     if name == expected {
         return Ok(());
     }
-    Err(Error::Data {
-        problem: format!("`{}` begins with `<{name}>`, not with `<{expected}>`", path.display()),
-        hint: Some(format!("name a file of this format with `{expected}`")),
-    })
+    Err(Error::data(
+        format!("`{}` begins with `<{name}>`, not with `<{expected}>`", path.display()),
+        format!("name a file of this format with `{expected}`"),
+    ))
 }
 
 impl Unit {

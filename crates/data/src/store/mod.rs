@@ -70,9 +70,11 @@ impl Store {
         let manifest: Result<Manifest, String> =
             serde_json::from_slice(&text).map_err(|error| error.to_string());
         let whole = manifest.and_then(|manifest| manifest.check().map(|()| manifest));
-        let manifest = whole.map_err(|problem| Error::Data {
-            problem: format!("`{}` is damaged, or of another format: {problem}", path.display()),
-            hint: Some("delete its folder: the corpus is then prepared again".into()),
+        let manifest = whole.map_err(|problem| {
+            Error::data(
+                format!("`{}` is damaged, or of another format: {problem}", path.display()),
+                "delete its folder: the corpus is then prepared again",
+            )
         })?;
         Ok(Self { dir: dir.to_path_buf(), manifest: Arc::new(manifest), start: 0, loaded: BTreeMap::new() })
     }

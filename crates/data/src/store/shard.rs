@@ -86,13 +86,11 @@ impl Shard {
     pub(super) fn check(&self) -> Result<()> {
         let is_same = |bytes: &[u8]| crc32fast::hash(bytes) == self.facts.crc32;
         self.bytes.check(is_same).map_err(|_| {
-            Error::Data {
-            problem: format!("`{}` was changed while it was in use", self.bytes.path().display()),
-            hint: Some(
+            Error::data(
+                format!("`{}` was changed while it was in use", self.bytes.path().display()),
                 "delete its folder: the corpus is then prepared again, and the run can be continued from its \
-                 last checkpoint".into(),
-            ),
-        }
+                 last checkpoint",
+            )
         })
     }
 
@@ -171,8 +169,8 @@ fn word(bytes: &[u8], place: usize) -> u32 {
 }
 
 fn damaged(path: &Path) -> Error {
-    Error::Data {
-        problem: format!("`{}` is damaged", path.display()),
-        hint: Some("delete its folder: the corpus is then prepared again".into()),
-    }
+    Error::data(
+        format!("`{}` is damaged", path.display()),
+        "delete its folder: the corpus is then prepared again",
+    )
 }

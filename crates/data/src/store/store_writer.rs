@@ -113,10 +113,10 @@ impl StoreWriter {
         let n_parts = ends.partition_point(|&end| end < example.line);
         self.ends.resize(n_parts.max(self.ends.len()), self.len());
         if self.shards.len() == MAX_SHARDS {
-            return Err(Error::Data {
-                problem: format!("the corpus has more than {} examples", 1_u64 << 32),
-                hint: Some("train on a part of it".into()),
-            });
+            return Err(Error::data(
+                format!("the corpus has more than {} examples", 1_u64 << 32),
+                "train on a part of it",
+            ));
         }
         let least = example.lengths().least_batch_tokens();
         self.least_batch_tokens = self.least_batch_tokens.max(least);

@@ -68,12 +68,10 @@ impl FromStr for GoldLinks {
                 Some(((src.parse().ok()?, tgt), mark == b'-'))
             });
             let Some((link, is_sure)) = numbers else {
-                return Err(Error::Data {
-                    problem: format!("`{link}` is no link between words"),
-                    hint: Some(
-                        "links are pairs of word numbers from 0: `0-1`, or `0?1` for a possible one".into(),
-                    ),
-                });
+                return Err(Error::data(
+                    format!("`{link}` is no link between words"),
+                    "links are pairs of word numbers from 0: `0-1`, or `0?1` for a possible one",
+                ));
             };
             gold.possible.0.insert(link);
             if is_sure {

@@ -30,10 +30,10 @@ pub const LONGEST_SENTENCE: usize = 300;
 /// [`Error::Data`] if the numbers of lines differ.
 pub fn align_words(src: &[String], tgt: &[String], symmetrization: Symmetrization) -> Result<Vec<WordLinks>> {
     if src.len() != tgt.len() {
-        return Err(Error::Data {
-            problem: format!("{} source lines, but {} target lines", src.len(), tgt.len()),
-            hint: Some("line n of one side belongs to line n of the other".into()),
-        });
+        return Err(Error::data(
+            format!("{} source lines, but {} target lines", src.len(), tgt.len()),
+            "line n of one side belongs to line n of the other",
+        ));
     }
     let (src, tgt) = (IndexedText::new(src), IndexedText::new(tgt));
     let aligner = BidirectionalAligner::trained(&src, &tgt);

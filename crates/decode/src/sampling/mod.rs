@@ -84,12 +84,7 @@ impl Sampling {
     /// 1, and an `epsilon` that is not from 0 to below 1.
     pub fn check(&self) -> Result<()> {
         let Self { temperature, top_p, epsilon, .. } = *self;
-        let refused = |key: &str, expected: &str, found: f64| Error::Config {
-            key: key.into(),
-            expected: expected.into(),
-            found: found.to_string(),
-            hint: None,
-        };
+        let refused = |key: &str, expected: &str, found: f64| Error::config(key, expected, found.to_string());
         if !(temperature >= 0.0 && temperature.is_finite()) {
             let expected = "a finite number, 0 or more (0 always picks the most likely token)";
             return Err(refused("temperature", expected, temperature));

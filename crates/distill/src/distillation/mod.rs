@@ -388,7 +388,7 @@ fn refuse_blank(file: &Path) -> Result<()> {
         }
     }
     let problem = format!("`{}` has no text", file.display());
-    Err(Error::Data { problem, hint: Some("name a file of sentences".into()) })
+    Err(Error::data(problem, "name a file of sentences"))
 }
 
 /// Refuses a model that does not translate, or whose files are not all there.

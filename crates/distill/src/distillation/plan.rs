@@ -181,9 +181,11 @@ impl DistillationPlan {
     /// known; [`Error::Config`] if values contradict each other.
     pub fn load(path: &Path) -> Result<Self> {
         let text = regular_file::read_text(path, regular_file::BY_HAND)?;
-        let plan: Self = toml::from_str(&text).map_err(|error| Error::Data {
-            problem: format!("`{}`: {}", path.display(), error.to_string().trim_end()),
-            hint: Some("docs/distillation.md describes the keys".into()),
+        let plan: Self = toml::from_str(&text).map_err(|error| {
+            Error::data(
+                format!("`{}`: {}", path.display(), error.to_string().trim_end()),
+                "docs/distillation.md describes the keys",
+            )
         })?;
         plan.check(path)?;
         Ok(plan)

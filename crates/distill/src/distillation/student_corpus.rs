@@ -79,7 +79,7 @@ fn nothing_left(n_pairs: usize) -> Error {
             "look at what each rule drops with `attentive clean`, and set `filter.without`",
         ),
     };
-    Error::Data { problem, hint: Some(hint.into()) }
+    Error::data(problem, hint)
 }
 
 /// Writes the pairs that break no rule to `passed`, and returns their scores; 0 if none are needed.

@@ -177,10 +177,10 @@ impl<'a> Synthesis<'a> {
             let expected = self.lines_of_part(number);
             let of_references = references.as_ref().map_or(expected, Vec::len);
             if sources.len() != expected || of_references != expected {
-                return Err(Error::Data {
-                    problem: format!("`{}` was changed while it was translated", self.files.text.display()),
-                    hint: Some("restore it, and repeat the command".into()),
-                });
+                return Err(Error::data(
+                    format!("`{}` was changed while it was translated", self.files.text.display()),
+                    "restore it, and repeat the command",
+                ));
             }
             let path = self.part(number);
             if self.is_own(number, processes) && !path.try_exists().map_err(Error::io("read", &path))? {
@@ -311,9 +311,11 @@ fn prepare(
     atomic::remove_unfinished(parts)?;
     let complete = is_complete.then(|| {
         let json = regular_file::read(&counts, regular_file::BY_HAND)?;
-        serde_json::from_slice(&json).map_err(|error| Error::Data {
-            problem: format!("`{}` is damaged: {error}", counts.display()),
-            hint: Some("delete this folder: the corpus beside it is complete".into()),
+        serde_json::from_slice(&json).map_err(|error| {
+            Error::data(
+                format!("`{}` is damaged: {error}", counts.display()),
+                "delete this folder: the corpus beside it is complete",
+            )
         })
     });
     Ok((n_lines, complete.transpose()?))

@@ -89,9 +89,11 @@ impl Part {
     /// Those of [`read_json_if_there`]; [`Error::Data`] if it is missing.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let hint = "delete it, and repeat the command: it is then made again";
-        read_json_if_there(path, hint)?.ok_or_else(|| Error::Data {
-            problem: format!("`{}` was removed while the text was translated", path.display()),
-            hint: Some("repeat the command".into()),
+        read_json_if_there(path, hint)?.ok_or_else(|| {
+            Error::data(
+                format!("`{}` was removed while the text was translated", path.display()),
+                "repeat the command",
+            )
         })
     }
 }

@@ -120,10 +120,10 @@ pub fn quantize(
     let first = test.map(|test| translate_original(model, test, options)).transpose()?;
     let (mut quantized, provenance) = Pipeline::load_with_provenance(model, Some(options.precision))?;
     if first.as_ref().is_some_and(|(_, _, original)| *original != provenance) {
-        return Err(Error::Data {
-            problem: format!("`{}` was replaced while it was measured", model.display()),
-            hint: Some("quantize a checkpoint of the run, or wait for its end".into()),
-        });
+        return Err(Error::data(
+            format!("`{}` was replaced while it was measured", model.display()),
+            "quantize a checkpoint of the run, or wait for its end",
+        ));
     }
     let cache = quantized.config().decode.cache_precision;
     if let Some(precision) = options.cache_precision {
@@ -327,14 +327,14 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
     if let Some([src, tgt]) = options.shortlist
         && src.len() != tgt.len()
     {
-        return Err(Error::Data {
-            problem: format!(
+        return Err(Error::data(
+            format!(
                 "the text for the shortlist has {} but {}",
                 count(src.len(), "sentence"),
                 count(tgt.len(), "translation")
             ),
-            hint: Some("give a translation for each sentence".into()),
-        });
+            "give a translation for each sentence",
+        ));
     }
     Ok(())
 }
@@ -364,13 +364,13 @@ fn refuse_drop(bleu: &ScoreComparison, options: &QuantizeOptions<'_>) -> Result<
     let Paired { baseline, system, difference } = bleu.paired;
     let drop = 0.0 - difference.value;
     match options.max_drop {
-        Some(most) if drop > most => Err(Error::Data {
-            problem: format!(
+        Some(most) if drop > most => Err(Error::data(
+            format!(
                 "quantizing to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
                 options.precision, baseline.value, system.value
             ),
-            hint: Some("nothing was written; `bf16` loses less than `int8`".into()),
-        }),
+            "nothing was written; `bf16` loses less than `int8`",
+        )),
         _ => Ok(()),
     }
 }

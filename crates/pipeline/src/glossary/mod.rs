@@ -72,9 +72,11 @@ impl Glossary {
         let text = regular_file::read_text(path, MAX_FILE_BYTES)?;
         let is_csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let format = if is_csv { Format::Csv } else { Format::Tsv };
-        let wrong = |problem: String| Error::Data {
-            problem: format!("`{}`: {problem}", path.display()),
-            hint: Some("each line has a term, a tab and its translation; or, in a CSV file, a comma".into()),
+        let wrong = |problem: String| {
+            Error::data(
+                format!("`{}`: {problem}", path.display()),
+                "each line has a term, a tab and its translation; or, in a CSV file, a comma",
+            )
         };
         Self::parse(&text, format).map_err(wrong)
     }

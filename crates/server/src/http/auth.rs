@@ -45,10 +45,10 @@ impl ApiKeys {
             keys.push(Sha256::digest(key).into());
         }
         if keys.is_empty() {
-            return Err(Error::Data {
-                problem: format!("`{}` contains no keys", path.display()),
-                hint: Some("write one key per line".into()),
-            });
+            return Err(Error::data(
+                format!("`{}` contains no keys", path.display()),
+                "write one key per line",
+            ));
         }
         Ok(Self(keys))
     }

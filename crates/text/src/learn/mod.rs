@@ -117,13 +117,13 @@ fn learn_one<S: AsRef<str> + Sync>(
     check_symbols(config, &model)?;
     let tokenizer = build(config, special, &model)?;
     if tokenizer.vocab_size() == special.len() {
-        return Err(Error::Data {
-            problem: format!(
+        return Err(Error::data(
+            format!(
                 "cannot learn a vocabulary: no token occurs {} in the training text",
                 count(config.min_frequency as usize, "time")
             ),
-            hint: Some("add text, or lower `tokenizer.min_frequency`".into()),
-        });
+            "add text, or lower `tokenizer.min_frequency`",
+        ));
     }
     Ok(tokenizer)
 }
@@ -139,12 +139,11 @@ fn check_symbols(config: &TokenizerConfig, model: &LearnedModel) -> Result<()> {
     let is_learned = |symbol: &&String| tokens.iter().filter(|token| *token == symbol).count() > 1;
     match config.symbols.iter().find(is_learned) {
         None => Ok(()),
-        Some(symbol) => Err(Error::Config {
-            key: "tokenizer.symbols".into(),
-            expected: "tokens that no text yields when it is normalized, such as `<a>`".into(),
-            found: format!("`{symbol}`"),
-            hint: None,
-        }),
+        Some(symbol) => Err(Error::config(
+            "tokenizer.symbols",
+            "tokens that no text yields when it is normalized, such as `<a>`",
+            format!("`{symbol}`"),
+        )),
     }
 }
 

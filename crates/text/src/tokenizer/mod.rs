@@ -95,10 +95,7 @@ impl Tokenizer {
         let done = try_contain(|| work(&self.inner).map_err(|error| error.to_string()));
         done.map_err(|problem| {
             let shown = shown(text);
-            Error::Data {
-                problem: format!("the tokenizer cannot encode `{shown}`: {problem}"),
-                hint: Some(FAULTY.into()),
-            }
+            Error::data(format!("the tokenizer cannot encode `{shown}`: {problem}"), FAULTY)
         })
     }
 
@@ -207,9 +204,8 @@ impl Tokenizer {
             return Ok(tokens.join(" "));
         };
         let decoded = try_contain(|| decoder.decode(tokens).map_err(|error| error.to_string()));
-        decoded.map_err(|problem| Error::Data {
-            problem: format!("the tokenizer cannot make text of its tokens: {problem}"),
-            hint: Some(FAULTY.into()),
+        decoded.map_err(|problem| {
+            Error::data(format!("the tokenizer cannot make text of its tokens: {problem}"), FAULTY)
         })
     }
 

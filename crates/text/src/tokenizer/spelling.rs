@@ -40,9 +40,11 @@ impl Tokenizer {
     /// [`Error::Data`] with the token, if it is not in the vocabulary.
     pub fn ids(&self, tokens: &[String]) -> Result<Vec<TokenId>> {
         let known = |token: &String| {
-            self.id(token).ok_or_else(|| Error::Data {
-                problem: format!("`{token}` is not a token of the model's vocabulary"),
-                hint: Some("write each token as the vocabulary spells it, as in `</s>`".into()),
+            self.id(token).ok_or_else(|| {
+                Error::data(
+                    format!("`{token}` is not a token of the model's vocabulary"),
+                    "write each token as the vocabulary spells it, as in `</s>`",
+                )
             })
         };
         tokens.iter().map(known).collect()

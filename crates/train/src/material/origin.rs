@@ -62,24 +62,20 @@ pub(super) fn check_same_everywhere(processes: &Processes, ours: &Provenance) ->
     let said = processes.gather("the training data were compared", &said);
     let first: Vec<DataFile> = serde_json::from_slice(&said[0]).unwrap_or_default();
     if first.len() != ours.data.len() {
-        return Err(Error::Data {
-            problem: format!(
-                "there are {} of data, and {} in process 0",
-                count(ours.data.len(), "file"),
-                first.len()
-            ),
-            hint: Some("copy the data of process 0 to all machines".into()),
-        });
+        return Err(Error::data(
+            format!("there are {} of data, and {} in process 0", count(ours.data.len(), "file"), first.len()),
+            "copy the data of process 0 to all machines",
+        ));
     }
     let differs = |(first, ours): &(&DataFile, &DataFile)| first.sha256 != ours.sha256;
     match first.iter().zip(&ours.data).find(differs) {
-        Some((first, ours)) => Err(Error::Data {
-            problem: format!(
+        Some((first, ours)) => Err(Error::data(
+            format!(
                 "`{}` differs from `{}` in process 0: {} and {} bytes, with other SHA-256 sums",
                 ours.path, first.path, ours.bytes, first.bytes
             ),
-            hint: Some("copy the data of process 0 to all machines".into()),
-        }),
+            "copy the data of process 0 to all machines",
+        )),
         None => Ok(()),
     }
 }
@@ -100,21 +96,21 @@ pub(super) fn check_same_data(dir: &Path, before: &Provenance, now: &Provenance)
     };
     let (before, now) = (trained_on(before), trained_on(now));
     if before.len() != now.len() {
-        return Err(Error::Data {
-            problem: format!(
+        return Err(Error::data(
+            format!(
                 "the run in `{}` started with {} of training data, and now there are {}",
                 dir.display(),
                 count(before.len(), "file"),
                 now.len()
             ),
-            hint: Some(restore("them", dir)),
-        });
+            restore("them", dir),
+        ));
     }
     match before.iter().zip(&now).find(|(before, now)| before.0 != now.0) {
-        Some((_, (_, path))) => Err(Error::Data {
-            problem: format!("`{path}` has changed since the run in `{}` started", dir.display()),
-            hint: Some(restore("the file", dir)),
-        }),
+        Some((_, (_, path))) => Err(Error::data(
+            format!("`{path}` has changed since the run in `{}` started", dir.display()),
+            restore("the file", dir),
+        )),
         None => Ok(()),
     }
 }

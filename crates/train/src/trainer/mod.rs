@@ -241,15 +241,13 @@ impl<'a> Trainer<'a> {
             None => Ok(()),
             Some(process) => {
                 processes.fail_together();
-                Err(Error::Data {
-                    problem: format!(
+                Err(Error::data(
+                    format!(
                         "after update {} the weights of process {process} differ from those of process 0",
                         self.step
                     ),
-                    hint: Some(
-                        "look for faulty RAM or a faulty network; the last checkpoint is from before".into(),
-                    ),
-                })
+                    "look for faulty RAM or a faulty network; the last checkpoint is from before",
+                ))
             }
         }
     }

@@ -309,14 +309,14 @@ fn nothing_readable(args: &Args, line: usize, problem: &str) -> Error {
         "lines have less than 100,000 bytes"
     };
     let files: Vec<String> = args.files.iter().map(|file| format!("`{}`", file.display())).collect();
-    Error::Data {
-        problem: format!(
+    Error::data(
+        format!(
             "no {} of {} can be read; the first is on line {line}: {problem}",
             args.unit(),
             files.join(" and ")
         ),
-        hint: Some(hint.into()),
-    }
+        hint,
+    )
 }
 
 /// Refuses files that would replace each other, and names that promise another format.

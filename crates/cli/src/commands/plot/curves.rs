@@ -94,7 +94,7 @@ fn check(metrics: &[Metric], runs: &[Run], asked: &[Metric]) -> Result<()> {
                 [run] => format!("`{}` has no `{key}`", run.history.path().display()),
                 _ => format!("none of the runs has `{key}`"),
             };
-            return Err(Error::Data { problem, hint: Some(hint.into()) });
+            return Err(Error::data(problem, hint));
         }
         let lacking = runs.iter().filter(|run| !run.has(metric));
         for run in lacking.filter(|_| asked.contains(&metric)) {

@@ -84,12 +84,9 @@ impl Column {
 
     fn unaligned(&self, input: String) -> Error {
         let (path, lines) = (self.path.display(), count(self.lines.len(), "line"));
-        Error::Data {
-            problem: format!("`{path}` has {lines}, but the input has {input}"),
-            hint: Some(
-                "line n of the file belongs to line n of the input; leave a line blank to ask for nothing"
-                    .into(),
-            ),
-        }
+        Error::data(
+            format!("`{path}` has {lines}, but the input has {input}"),
+            "line n of the file belongs to line n of the input; leave a line blank to ask for nothing",
+        )
     }
 }

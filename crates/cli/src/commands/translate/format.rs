@@ -83,8 +83,8 @@ impl TranslationWriter<'_> {
 
 /// The error that replaces a warning.
 pub(super) fn refused(warning: &Warning) -> Error {
-    Error::Data {
-        problem: warning.to_string(),
-        hint: Some("change the line, or leave out `--strict` to translate it with a warning".into()),
-    }
+    Error::data(
+        warning.to_string(),
+        "change the line, or leave out `--strict` to translate it with a warning",
+    )
 }

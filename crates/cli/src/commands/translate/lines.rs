@@ -191,8 +191,8 @@ fn align(
 
 fn ambiguous(line: usize, sentences: usize) -> Error {
     let found = count(sentences, "sentence");
-    Error::Data {
-        problem: format!("line {line} has {found}, so it is not clear which of them its phrases belong to"),
-        hint: Some("write one sentence on each line that has phrases".into()),
-    }
+    Error::data(
+        format!("line {line} has {found}, so it is not clear which of them its phrases belong to"),
+        "write one sentence on each line that has phrases",
+    )
 }
