@@ -6,6 +6,7 @@ pub mod body;
 pub mod count;
 pub mod error;
 pub mod essential;
+mod folder;
 pub mod foreign;
 pub mod hexadecimal;
 pub mod ignorable;
@@ -19,4 +20,5 @@ pub mod regular_file;
 pub mod shown;
 
 pub use error::{Error, Result};
+pub use folder::folder_of;
 pub use hexadecimal::hexadecimal;

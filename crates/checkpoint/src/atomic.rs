@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::folder_of;
 
 /// The prefix of temporary names, by which leftovers of a killed process are recognized.
 const TEMPORARY: &str = ".tmp-";
@@ -23,7 +24,7 @@ pub fn write_with(path: &Path, content: &ContentWriter<'_>) -> Result<()> {
     let temporary = temporary(path);
     let outcome = write_synced(&temporary, content)
         .and_then(|()| fs::rename(&temporary, path))
-        .and_then(|()| sync_folder(path.parent()));
+        .and_then(|()| sync_folder(folder_of(path)));
     if outcome.is_err() {
         // Best effort: the failure to report is the first one.
         let _ = fs::remove_file(&temporary);
@@ -43,9 +44,9 @@ pub fn write_folder(path: &Path, files: &[(&str, &ContentWriter<'_>)]) -> Result
                 write_synced(&file, content)
             })
         })
-        .and_then(|()| sync_folder(Some(&temporary)))
+        .and_then(|()| sync_folder(&temporary))
         .and_then(|()| fs::rename(&temporary, path))
-        .and_then(|()| sync_folder(path.parent()));
+        .and_then(|()| sync_folder(folder_of(path)));
     if outcome.is_err() {
         let _ = fs::remove_dir_all(&temporary);
     }
@@ -62,7 +63,7 @@ pub fn remove_folder(path: &Path) -> Result<()> {
     let temporary = temporary(path);
     let outcome = remove_if_there(&temporary)
         .and_then(|()| fs::rename(path, &temporary))
-        .and_then(|()| sync_folder(path.parent()))
+        .and_then(|()| sync_folder(folder_of(path)))
         .and_then(|()| fs::remove_dir_all(&temporary));
     outcome.map_err(Error::io("remove", path))
 }
@@ -107,11 +108,7 @@ pub(super) fn write_synced(path: &Path, content: &ContentWriter<'_>) -> io::Resu
 
 /// Makes renames in `folder` survive a power failure. Systems on which a folder cannot be opened as a file do
 /// not need it.
-pub fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
-    let folder = match folder {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder) {
         Ok(folder) => folder.sync_all(),
         Err(_) => Ok(()),

@@ -7,8 +7,8 @@ use attentive_base::error::{Error, Result};
 use attentive_model::model::Parameter;
 
 use super::{
-    Choice, Provenance, Run, architecture, atomic, files, load_recipe, require_trained, shapes,
-    versioned_weights, weights, write_model,
+    Choice, Provenance, Run, architecture, atomic, files, load_recipe, refuse_existing, require_trained,
+    shapes, versioned_weights, weights, write_model,
 };
 
 /// The checkpoints to average.
@@ -27,12 +27,7 @@ pub enum AverageSelection {
 /// Fails if the run does not have a chosen checkpoint, if one is chosen twice or damaged, if none is chosen,
 /// or if `out` exists or another process is writing it.
 pub fn average(run: &Path, which: &AverageSelection, out: &Path) -> Result<Vec<u64>> {
-    if out.exists() {
-        return Err(Error::usage(
-            format!("`{}` already exists", out.display()),
-            "choose another directory for the average",
-        ));
-    }
+    refuse_existing(out)?;
     require_trained(run)?;
     let (config, tokenizers) = load_recipe(run)?;
     let checkpoints = Run::new(run);

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use attentive_base::error::{Error, Result};
+use attentive_base::error::Result;
 use attentive_config::Config;
 
 use super::atomic::ContentWriter;
 use super::{
-    Description, Provenance, SafetensorsFile, atomic, describe, files, packed_file, versioned_weights,
-    write_model,
+    Description, Provenance, SafetensorsFile, atomic, describe, files, packed_file, refuse_existing,
+    versioned_weights, write_model,
 };
 
 /// Writes the model in the model directory `model`, or in the folder `model` of a checkpoint, to the new
@@ -18,15 +18,10 @@ use super::{
 /// files or not at all.
 ///
 /// # Errors
-/// The errors of [`describe`]; a damaged file of weights; [`Error::Usage`] if `out` exists; [`Error::Io`] if
+/// The errors of [`describe`]; a damaged file of weights; a usage error if `out` exists; an I/O error if
 /// it cannot be written.
 pub fn copy(model: &Path, out: &Path) -> Result<()> {
-    if out.exists() {
-        return Err(Error::usage(
-            format!("`{}` already exists", out.display()),
-            "choose another directory for the copy",
-        ));
-    }
+    refuse_existing(out)?;
     let Description { config, tokenizers, provenance, .. } = describe(model)?;
     // The files stay as they are when a run replaces them by others of the same names.
     let (provenance, sources) = match packed_file(model) {

@@ -417,6 +417,20 @@ pub fn write_model(
     write_folder(dir, &files)
 }
 
+/// Refuses an output directory that already exists.
+///
+/// # Errors
+/// [`Error::Usage`] if there is anything at `out`.
+pub fn refuse_existing(out: &Path) -> Result<()> {
+    match out.symlink_metadata() {
+        Err(_) => Ok(()),
+        Ok(_) => Err(Error::usage(
+            format!("`{}` already exists", out.display()),
+            "choose another directory, or remove this one",
+        )),
+    }
+}
+
 /// Writes the new directory `dir`, which must not exist, with these files. It appears with all of them or not
 /// at all.
 pub fn write_folder(dir: &Path, files: &[(&str, &atomic::ContentWriter<'_>)]) -> Result<()> {

@@ -94,9 +94,9 @@ pub(super) fn read<T>(dir: &Path, read: impl Fn(StoredWeights) -> Result<T>) -> 
 /// Renames the weights. The renames must reach the disk in order, so the folder is synced between them.
 fn put_in_place(dir: &Path) -> Result<()> {
     let (weights, pending) = paths(dir);
-    atomic::sync_folder(Some(dir))
+    atomic::sync_folder(dir)
         .and_then(|()| fs::rename(&pending, &weights))
-        .and_then(|()| atomic::sync_folder(Some(dir)))
+        .and_then(|()| atomic::sync_folder(dir))
         .map_err(Error::io("write", &weights))
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use attentive_base::platform;
+use attentive_base::{folder_of, platform};
 use attentive_kernels::platform::stdout_was_closed;
 use tempfile::{Builder, NamedTempFile};
 
@@ -74,10 +74,7 @@ impl Destination {
     }
 
     fn replaced(path: &Path, permissions: Option<Permissions>) -> io::Result<Self> {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let folder = folder_of(path);
         let mut builder = Builder::new();
         builder.prefix(".tmp-");
         if let Some(permissions) = platform::permissions_of_new_files() {

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_base::platform;
+use attentive_base::{folder_of, platform};
 use attentive_checkpoint::files;
 use serde::Serialize;
 
@@ -152,10 +152,7 @@ impl OutputWriter {
 
 /// True if `path` is, or would be, a file of the model directory `model`.
 fn is_file_of(path: &Path, model: &Path) -> bool {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match (fs::canonicalize(folder), fs::canonicalize(model)) {
         (Ok(folder), Ok(model)) => folder == model && files::include(&name),
@@ -178,7 +175,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 /// True if writing to `a` and to `b` would leave one file, which may not exist yet.
 pub(super) fn same_output(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let folder = folder_of(path);
         let name = path.file_name()?;
         fs::canonicalize(path).or_else(|_| fs::canonicalize(folder).map(|folder| folder.join(name))).ok()
     };

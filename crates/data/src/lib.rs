@@ -39,9 +39,10 @@ pub use encoding::token_counts::TokenCounts;
 pub use one_line::{one_column, one_line};
 pub use progress::{Progress, ProgressCallback, unwatched};
 pub use reading::corpus_reader::CorpusReader;
+pub use reading::interruptible_file::InterruptibleFile;
 pub use reading::json_lines::parse_vectors;
 pub use reading::lines::{
-    Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, read_lines, read_lines_from, read_text_from,
+    Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, first_lines, read_lines, read_lines_from, read_text_from,
 };
 pub use reading::patterns::training_files;
 pub use reading::source_file::{Hashed, SourceFile};

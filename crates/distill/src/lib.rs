@@ -2,6 +2,7 @@
 
 mod distillation;
 mod firefox;
+mod pair_file;
 mod pair_scorer;
 mod synthesis;
 

@@ -11,7 +11,6 @@ use attentive_model::model::Parameter;
 use attentive_text::Tokenizers;
 use glob::Pattern;
 
-use super::listing::refuse_existing;
 use super::marian::FirefoxParts;
 use super::{hf, marian};
 
@@ -178,7 +177,7 @@ pub fn export(
     options: ExportOptions<'_>,
     out: &Path,
 ) -> Result<Exported> {
-    refuse_existing(out)?;
+    attentive_checkpoint::refuse_existing(out)?;
     check(model, format)?;
     let loaded = checkpoint::load(model)?;
     let weights = dense(&loaded)?;

@@ -27,7 +27,7 @@ use std::io;
 use std::path::Path;
 
 pub use self::export::{ExportFormat, ExportOptions, Exported, check, check_for_firefox, dense, export};
-pub use self::listing::{name_of, refuse_existing};
+pub use self::listing::name_of;
 pub use self::marian::{FirefoxParts, rounded_weights};
 use self::recipe::Recipe;
 pub use self::vocabulary::tokenizers;
@@ -138,7 +138,7 @@ impl ForeignModel {
     /// [`Error::Usage`](attentive_base::error::Error::Usage) if it exists;
     /// [`Error::Io`](attentive_base::error::Error::Io) if it cannot be written.
     pub fn write(self, out: &Path) -> Result<()> {
-        listing::refuse_existing(out)?;
+        attentive_checkpoint::refuse_existing(out)?;
         let numbers = self.recipe.tensors.numbers();
         let sha256 = RefCell::new(String::new());
         let write_weights = |path: &Path| {

@@ -23,28 +23,6 @@ pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Refuses an output directory that already exists.
-///
-/// # Errors
-/// [`Error::Usage`] if there is anything at `out`.
-pub fn refuse_existing(out: &Path) -> Result<()> {
-    match out.symlink_metadata() {
-        Err(_) => Ok(()),
-        Ok(_) => Err(Error::usage(
-            format!("`{}` already exists", out.display()),
-            "choose another directory, or remove this one",
-        )),
-    }
-}
-
-/// Returns the directory of the file `path`.
-pub(super) fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    }
-}
-
 /// Returns the last part of a path.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -66,13 +44,6 @@ pub fn name_of(dir: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_are_in_directories() {
-        for (path, dir) in [("/a/b", "/a"), ("a/b", "a"), ("b", ".")] {
-            assert_eq!(directory_of(Path::new(path)), Path::new(dir));
-        }
-    }
 
     #[test]
     fn directories_have_the_names_of_their_models() {

@@ -6,7 +6,7 @@ use attentive_base::error::Error;
 use attentive_base::regular_file;
 use serde_json::{Map, Value};
 
-use super::listing::directory_of;
+use attentive_base::folder_of;
 
 /// Files of `transformers` with keys, by precedence of their generation settings.
 const FILES: [&str; 2] = ["generation_config.json", "config.json"];
@@ -74,7 +74,7 @@ struct Files {
 impl Files {
     /// Returns the files of the model `path`, a directory or the file of its weights.
     fn beside(path: &Path) -> Self {
-        let dir = if path.is_file() { directory_of(path) } else { path };
+        let dir = if path.is_file() { folder_of(path) } else { path };
         let read = |name: &&str| {
             let file = dir.join(name);
             let object =

@@ -51,7 +51,7 @@ impl MetricsLog {
         }
         let file =
             OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io("write", &path))?;
-        atomic::sync_folder(Some(dir)).map_err(Error::io("write", &path))?;
+        atomic::sync_folder(dir).map_err(Error::io("write", &path))?;
         Ok(Self { path, file })
     }
 

@@ -41,7 +41,7 @@ impl EventFile {
         let mut events = Self { path, file };
         events.write(0, &What::Version)?;
         events.write(step.map_or(0, |step| step + 1), &What::Start)?;
-        atomic::sync_folder(Some(&folder)).map_err(Error::io("write", &events.path))?;
+        atomic::sync_folder(&folder).map_err(Error::io("write", &events.path))?;
         Ok(events)
     }
 

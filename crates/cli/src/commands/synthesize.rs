@@ -1,10 +1,10 @@
 //! `attentive synthesize`: translates text into a corpus to train on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
-use attentive_data::{Line, Lines, MAX_LINE_BYTES};
+use attentive_data::first_lines;
 use attentive_distill::{Synthesis, SynthesisChoice, SynthesisCounts, SynthesisFiles, SynthesisOptions};
 use attentive_metrics::Utility;
 use attentive_processes::Processes;
@@ -31,6 +31,9 @@ as `{ tsv = \"back.tsv\", columns = [1, 2], tag = \"<bt>\" }`: the `tag` marks s
   The text is translated in parts, which are kept in a folder beside the output, `OUTPUT.parts`, until all are done. To continue \
 after a stop or a crash, repeat the command: the result is the same as without. Lines that are blank or too long for the model, \
 empty translations, and those that were cut off at the length limit give no pairs; their numbers are shown.";
+
+/// So many lines show their languages.
+const TRIED: usize = 100;
 
 /// Translate text into a corpus to train on: back-translation, distillation.
 #[derive(clap::Args)]
@@ -96,7 +99,7 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
     };
     let synthesis = Synthesis::open(files, options, &identity, processes)?;
     if processes.is_first() {
-        message::warnings(pipeline.warning_of_languages(&first_lines(&args.text)?)?.as_slice());
+        message::warnings(pipeline.warning_of_languages(&first_lines(&args.text, TRIED)?)?.as_slice());
     }
     processes.limit_waits();
     let _working = processes.is_first().then(|| Working::shown(&pipeline, Some(synthesis.n_left(processes))));
@@ -105,19 +108,6 @@ pub(super) fn run(args: &Args, processes: &Processes) -> Result<()> {
         message::note(summary(counts, args));
     }
     Ok(())
-}
-
-/// Some lines of a text.
-fn first_lines(text: &Path) -> Result<Vec<String>> {
-    const ENOUGH: usize = 100;
-    let mut lines = Lines::open(text, MAX_LINE_BYTES)?;
-    let mut read = Vec::new();
-    while read.len() < ENOUGH
-        && let Some(line) = lines.next_line()?
-    {
-        read.extend(if let Line::Text(text) = line { Some(text.to_owned()) } else { None });
-    }
-    Ok(read)
 }
 
 fn summary(counts: SynthesisCounts, args: &Args) -> String {

@@ -206,6 +206,21 @@ pub fn read_lines(path: &Path) -> Result<Vec<String>> {
     Lines::open(path, MAX_RECORD_BYTES)?.rest()
 }
 
+/// Returns up to `most` of the first lines, without those that are too long.
+///
+/// # Errors
+/// See [`Lines::open`] and [`Lines::next_line`].
+pub fn first_lines(path: &Path, most: usize) -> Result<Vec<String>> {
+    let mut lines = Lines::open(path, MAX_LINE_BYTES)?;
+    let mut texts = Vec::new();
+    while texts.len() < most
+        && let Some(line) = lines.next_line()?
+    {
+        texts.extend(if let Line::Text(text) = line { Some(text.to_owned()) } else { None });
+    }
+    Ok(texts)
+}
+
 /// Like [`read_lines`], for any `reader`.
 ///
 /// # Errors

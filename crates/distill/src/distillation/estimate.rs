@@ -9,7 +9,7 @@ use attentive_base::interrupt::Interrupt;
 use attentive_config::{
     AugmentationConfig, BestBy, Config, DataConfig, ScheduleConfig, ScheduleKind, TrainConfig,
 };
-use attentive_data::{Item, Line, Lines, MAX_LINE_BYTES, MAX_RECORD_BYTES, SourceFile};
+use attentive_data::{Item, Line, Lines, MAX_LINE_BYTES, SourceFile, first_lines};
 use attentive_pipeline::Pipeline;
 use attentive_processes::Processes;
 use attentive_train::report::{Event, Observer};
@@ -17,6 +17,7 @@ use attentive_train::{Existing, InMemoryCorpora, RunOptions, train_on};
 
 use super::{Distillation, ParallelText};
 use crate::SynthesisOptions;
+use crate::pair_file::PairFile;
 
 /// The number of lines that are translated, at most.
 const LINES: usize = 64;
@@ -90,26 +91,14 @@ impl Distillation {
 
     /// Some pairs that are as long as those of the student.
     fn some_pairs(&self) -> Result<Vec<Item>> {
-        let first = |file: &Path| -> Result<Vec<String>> {
-            let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
-            let mut texts = Vec::new();
-            while texts.len() < PAIRS
-                && let Some(line) = lines.next_line()?
-            {
-                texts.extend(if let Line::Text(text) = line { Some(text.to_owned()) } else { None });
-            }
-            Ok(texts)
-        };
+        let first = |file: &Path| first_lines(file, PAIRS);
         let (text, teacher) = (&self.plan.text, &self.plan.teacher);
         let pairs: Vec<(String, String)> = match (&text.parallel, text.monolingual.first()) {
             (Some(ParallelText { src, tgt }), _) => first(src)?.into_iter().zip(first(tgt)?).collect(),
             (None, Some(file)) => first(file)?.into_iter().map(|line| (line.clone(), line)).collect(),
             (None, None) => {
-                let columns = |line: String| {
-                    let mut columns = line.split('\t').map(str::to_owned);
-                    (columns.next().unwrap_or_default(), columns.next().unwrap_or_default())
-                };
-                first(&teacher.translations[0])?.into_iter().map(columns).collect()
+                let rows = PairFile::open(&teacher.translations[0])?.take(PAIRS);
+                rows.map(|row| row.map(|row| (row.pair.src, row.pair.tgt))).collect::<Result<_>>()?
             }
         };
         Ok(pairs.into_iter().map(|(src, tgt)| Item::Translation { src, tgt }).collect())

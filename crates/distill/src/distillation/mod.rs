@@ -41,6 +41,7 @@ use self::report::ReportedStages;
 pub use self::stages::{ExpectedTime, StageObserver, StageState};
 use self::stages::{StageResults, StageSpec, Stages, hash};
 use crate::FirefoxExport;
+use crate::pair_file::PairFile;
 
 /// The file of translations in the folder of a stage.
 const PAIRS: &str = "pairs.tsv";
@@ -206,19 +207,23 @@ impl Distillation {
         let test: HashSet<String> =
             test.iter().map(|line| plain(line)).filter(|line| !line.is_empty()).collect();
         let mut found: HashSet<String> = HashSet::new();
-        let (text, teacher) = (&self.plan.text, &self.plan.teacher);
-        let sources = text.parallel.iter().map(|text| &text.src).chain(&text.monolingual);
-        for (file, is_table) in
-            sources.map(|file| (file, false)).chain(teacher.translations.iter().map(|file| (file, true)))
-        {
+        let mut look_at = |src: &str| {
+            let src = plain(src);
+            if test.contains(&src) {
+                found.insert(src);
+            }
+        };
+        let text = &self.plan.text;
+        for file in text.parallel.iter().map(|text| &text.src).chain(&text.monolingual) {
             let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
             while let Some(line) = lines.next_line()? {
-                let Line::Text(line) = line else { continue };
-                let src = plain(if is_table { line.split('\t').next().unwrap_or_default() } else { line });
-                if test.contains(&src) {
-                    found.insert(src);
+                if let Line::Text(line) = line {
+                    look_at(line);
                 }
             }
+        }
+        for file in &self.plan.teacher.translations {
+            PairFile::open(file)?.try_for_each(|row| row.map(|row| look_at(&row.pair.src)))?;
         }
         // Short sentences occur everywhere.
         let is_much = found.len() * 20 > test.len();
@@ -235,15 +240,16 @@ impl Distillation {
 
     fn corpus(&self, stages: &mut Stages<'_>, translations: &[(PathBuf, String)]) -> Result<StageResults> {
         let hashes: Vec<&String> = translations.iter().map(|(_, hash)| hash).collect();
-        let spec = StageSpec::new(
-            "corpus",
-            json!({
+        let spec = StageSpec {
+            name: "corpus",
+            inputs: json!({
                 "translations": hashes,
                 "filter": FilterPlan { backward: None, ..self.plan.filter.clone() },
                 "backward": self.plan.filter.backward.as_deref().map(fingerprint),
             }),
-            &[CORPUS, FILTERED],
-        );
+            results: &[CORPUS, FILTERED],
+            ..StageSpec::default()
+        };
         stages.run(spec, |dir, _| {
             let files: Vec<PathBuf> = translations.iter().map(|(file, _)| file.clone()).collect();
             student_corpus::write(&files, &self.plan.filter, &dir.join(CORPUS), &dir.join(FILTERED))
@@ -256,15 +262,14 @@ impl Distillation {
         student: &StageResults,
         corpus: &StageResults,
     ) -> Result<StageResults> {
-        let spec = StageSpec::new(
-            "int8",
-            json!({
-                "student": student.identity()?,
-                "corpus": corpus.hashes[CORPUS],
-            }),
-            &MODEL,
-        );
-        stages.run(spec.of_model(), |dir, _| {
+        let spec = StageSpec {
+            name: "int8",
+            inputs: json!({ "student": student.identity()?, "corpus": corpus.hashes[CORPUS] }),
+            results: &MODEL,
+            is_model: true,
+            ..StageSpec::default()
+        };
+        stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let options = QuantizeOptions {
                 precision: Precision::Int8,
@@ -286,16 +291,17 @@ impl Distillation {
         corpus: &StageResults,
     ) -> Result<StageResults> {
         let calibrate = [hash(&firefox.calibrate.src)?, hash(&firefox.calibrate.tgt)?];
-        let spec = StageSpec::new(
-            "firefox",
-            json!({
+        let spec = StageSpec {
+            name: "firefox",
+            inputs: json!({
                 "student": student.identity()?,
                 "corpus": corpus.hashes[CORPUS],
                 "languages": firefox.languages,
                 "calibrate": calibrate,
             }),
-            &FIREFOX,
-        );
+            results: &FIREFOX,
+            ..StageSpec::default()
+        };
         stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
             let text = read_lines(&firefox.calibrate.src)?;
@@ -403,11 +409,7 @@ fn check_translator(dir: &Path) -> Result<()> {
 
 /// The sources and the targets of a corpus.
 fn sides(corpus: &Path) -> Result<[Vec<String>; 2]> {
-    let (mut src, mut tgt) = (Vec::new(), Vec::new());
-    for line in Lines::open(corpus, MAX_RECORD_BYTES)?.rest()? {
-        let (from, to) = line.split_once('\t').unwrap_or((&line, ""));
-        src.push(from.to_owned());
-        tgt.push(to.to_owned());
-    }
+    let pairs = PairFile::open(corpus)?.map(|row| row.map(|row| (row.pair.src, row.pair.tgt)));
+    let (src, tgt) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     Ok([src, tgt])
 }

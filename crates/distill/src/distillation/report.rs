@@ -92,9 +92,9 @@ impl Distillation {
     ) -> Result<()> {
         let ReportedStages { corpus, student, quantized, undistilled, firefox } = reported;
         let (test, teacher) = (&self.plan.test, &self.plan.teacher.models);
-        let spec = StageSpec::new(
-            "report",
-            json!({
+        let spec = StageSpec {
+            name: "report",
+            inputs: json!({
                 "teacher": self.teacher_models()?,
                 "corpus": corpus.hashes[FILTERED],
                 "student": student.identity()?,
@@ -103,8 +103,9 @@ impl Distillation {
                 "firefox": firefox.map(|firefox| &firefox.hashes[COST]),
                 "test": [hash(&test.src)?, hash(&test.tgt)?],
             }),
-            &["report.json", "report.md"],
-        );
+            results: &["report.json", "report.md"],
+            ..StageSpec::default()
+        };
         let written = stages.run(spec, |dir, _| {
             let mut systems: Vec<(&'static str, Vec<PathBuf>)> = Vec::new();
             systems.extend((!teacher.is_empty()).then(|| (TEACHER, teacher.clone())));

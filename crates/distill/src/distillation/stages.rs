@@ -80,58 +80,25 @@ pub trait StageObserver {
 type IsUsable<'a> = &'a dyn Fn(&Value) -> bool;
 
 /// A stage: what it is called, is made from, and makes.
+#[derive(Default)]
 pub(super) struct StageSpec<'a> {
-    name: &'a str,
+    pub(super) name: &'a str,
     /// All that the results depend on: settings, and the SHA-256 of files.
-    inputs: Value,
-    /// What can change without making the results anew.
-    details: Option<(Value, IsUsable<'a>)>,
+    pub(super) inputs: Value,
+    /// What can change without making the results anew, and when earlier results are of use then.
+    pub(super) details: Option<(Value, IsUsable<'a>)>,
     /// The paths of the results in its folder. A `*` stands for any part of a name.
-    results: &'a [&'a str],
-    /// Whether it goes on where it ended if it was interrupted; otherwise it begins again.
-    goes_on: bool,
-    /// Tries how many seconds it takes.
-    estimate: Option<&'a dyn Fn() -> Result<f64>>,
+    pub(super) results: &'a [&'a str],
+    /// Tries how many seconds it takes. A stage that has this goes on where it ended if it was interrupted; others
+    /// begin again.
+    pub(super) estimate: Option<&'a dyn Fn() -> Result<f64>>,
     /// Refuses to begin, before anything that was made earlier is removed.
-    ready: Option<&'a dyn Fn() -> Result<()>>,
+    pub(super) ready: Option<&'a dyn Fn() -> Result<()>>,
     /// Whether it makes a model, in the folder `model`.
-    is_model: bool,
+    pub(super) is_model: bool,
 }
 
-impl<'a> StageSpec<'a> {
-    pub(super) fn new(name: &'a str, inputs: Value, results: &'a [&'a str]) -> Self {
-        Self {
-            name,
-            inputs,
-            details: None,
-            results,
-            goes_on: false,
-            estimate: None,
-            ready: None,
-            is_model: false,
-        }
-    }
-
-    /// The same, for a stage that makes a model.
-    pub(super) fn of_model(self) -> Self {
-        Self { is_model: true, ..self }
-    }
-
-    /// The same, for a stage whose work goes on with results that have other details if `is_usable` for them.
-    pub(super) fn with_details(self, details: Value, is_usable: IsUsable<'a>) -> Self {
-        Self { details: Some((details, is_usable)), ..self }
-    }
-
-    /// The same, for a stage that begins only if `ready` has no error.
-    pub(super) fn only_if(self, ready: &'a dyn Fn() -> Result<()>) -> Self {
-        Self { ready: Some(ready), ..self }
-    }
-
-    /// The same, for a stage that goes on where it ended, and whose time `estimate` tries, in seconds.
-    pub(super) fn that_goes_on(self, estimate: &'a dyn Fn() -> Result<f64>) -> Self {
-        Self { goes_on: true, estimate: Some(estimate), ..self }
-    }
-
+impl StageSpec<'_> {
     /// How long all of it takes, which is tried if it was never finished.
     fn expected(&self, last_seconds: Option<f64>) -> Result<ExpectedTime> {
         Ok(match (last_seconds, self.estimate) {
@@ -202,7 +169,7 @@ impl<'a> Stages<'a> {
             return Ok(StageResults { dir, hashes: hashes.clone() });
         }
         let unfinished = usable.filter(|record| record.results.is_none() || record.details != details);
-        let spent = unfinished.filter(|_| spec.goes_on).map(|record| record.seconds);
+        let spent = unfinished.filter(|_| spec.estimate.is_some()).map(|record| record.seconds);
         if self.is_dry {
             let expected = spec.expected(last_seconds)?;
             let state = match spent {

@@ -82,7 +82,12 @@ impl Distillation {
         corpus: &Path,
         original: Option<&ParallelText>,
     ) -> Result<StageResults> {
-        let spec = StageSpec::new(ALIGNMENT, json!({ "data": data.texts }), &[LINKS]);
+        let spec = StageSpec {
+            name: ALIGNMENT,
+            inputs: json!({ "data": data.texts }),
+            results: &[LINKS],
+            ..StageSpec::default()
+        };
         stages.run(spec, |dir, _| {
             let [mut src, mut tgt] = sides(corpus)?;
             if let Some(text) = original {
@@ -118,11 +123,6 @@ impl Distillation {
         interrupt: &Interrupt,
         observer: &mut dyn Observer,
     ) -> Result<StageResults> {
-        let spec = StageSpec::new(
-            name,
-            json!({ "data": data.hashes, "configuration": self.student_settings()? }),
-            &MODEL,
-        );
         let details = StudentDetails { max_steps: self.own.train.max_steps, decode: self.own.decode.clone() };
         let same_search = Cell::new(false);
         let is_usable = |before: &Value| {
@@ -130,10 +130,17 @@ impl Distillation {
             same_search.set(before.decode == details.decode);
             before.max_steps <= details.max_steps
         };
-        let rest = json!(details);
         let estimate = || self.training_time(interrupt);
-        let spec = spec.that_goes_on(&estimate).with_details(rest, &is_usable);
-        stages.run(spec.of_model(), |dir, _| {
+        let spec = StageSpec {
+            name,
+            inputs: json!({ "data": data.hashes, "configuration": self.student_settings()? }),
+            details: Some((json!(details), &is_usable)),
+            results: &MODEL,
+            estimate: Some(&estimate),
+            is_model: true,
+            ..StageSpec::default()
+        };
+        stages.run(spec, |dir, _| {
             let mut config = self.configuration(data)?;
             let stored = dir.join("model").join(files::CONFIG);
             if stored.exists() {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::{atomic, to_json};
-use attentive_data::cleaning::{Cleaner, CleaningOptions, CleaningReport, ExpectedLanguages, SentencePair};
-use attentive_data::{Line, Lines, MAX_RECORD_BYTES, one_column};
+use attentive_data::cleaning::{Cleaner, CleaningOptions, CleaningReport, ExpectedLanguages};
 use serde::Serialize;
 
 use super::plan::{FilterPlan, LanguageCodes};
+use crate::pair_file::{PairFile, PairRow, row};
 use crate::{PairScorer, ScoreLimit};
 
 /// The number of pairs that are filtered at a time.
@@ -31,13 +31,6 @@ struct FilterReport {
     least_score: Option<f64>,
     /// The pairs that are left.
     kept: usize,
-}
-
-/// A translation with its score.
-struct Row {
-    pair: SentencePair,
-    score: Option<f64>,
-    line: usize,
 }
 
 /// Writes the pairs of `files` that pass the filters to `corpus`, tab-separated, and what became of the
@@ -102,17 +95,16 @@ fn apply_rules(
     let mut out = BufWriter::new(File::create(passed).map_err(unwritable())?);
     let mut scores = Vec::new();
     for file in files {
-        let mut lines = Lines::open(file, MAX_RECORD_BYTES)?;
+        let mut rows_of_file = PairFile::open(file)?;
         loop {
-            let rows = rows(&mut lines)?;
+            let rows = rows_of_file.by_ref().take(CHUNK).collect::<Result<Vec<_>>>()?;
             if rows.is_empty() {
                 break;
             }
             counts.pairs += rows.len();
             let rows = cleaned(cleaner.as_mut(), rows);
-            for Row { pair, .. } in &rows {
-                let [src, tgt] = [&pair.src, &pair.tgt].map(|text| one_column(text));
-                writeln!(out, "{src}\t{tgt}").map_err(unwritable())?;
+            for PairRow { pair, .. } in &rows {
+                writeln!(out, "{}", row(&pair.src, &pair.tgt, None)).map_err(unwritable())?;
             }
             scores.extend(scores_of(&rows, filter, scorer.as_ref(), file)?);
         }
@@ -123,16 +115,16 @@ fn apply_rules(
 }
 
 /// The rows that break no rule, mended.
-fn cleaned(cleaner: Option<&mut Cleaner>, rows: Vec<Row>) -> Vec<Row> {
+fn cleaned(cleaner: Option<&mut Cleaner>, rows: Vec<PairRow>) -> Vec<PairRow> {
     let Some(cleaner) = cleaner else { return rows };
     let pairs = rows.iter().map(|row| Some(row.pair.clone())).collect();
     let cleaned = cleaner.clean(pairs).into_iter().zip(rows);
     let kept = cleaned.filter(|(one, _)| one.dropped.is_none());
-    kept.map(|(one, row)| Row { pair: one.pair, ..row }).collect()
+    kept.map(|(one, row)| PairRow { pair: one.pair, ..row }).collect()
 }
 
 fn scores_of(
-    rows: &[Row],
+    rows: &[PairRow],
     filter: &FilterPlan,
     scorer: Option<&PairScorer>,
     file: &Path,
@@ -164,37 +156,4 @@ fn keep(passed: &Path, scores: &[f64], least: f64, to: &Path) -> io::Result<()> 
         }
     }
     out.flush()
-}
-
-/// The next rows; none at the end.
-fn rows(lines: &mut Lines<impl io::Read>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    while rows.len() < CHUNK {
-        let read = match lines.next_line()? {
-            None => break,
-            Some(Line::TooLong) => Err("a line that is too long"),
-            Some(Line::Text(text)) => columns(text),
-        };
-        let line = lines.count();
-        let (pair, score) = read.map_err(|found| {
-            let expected = "a source, a tab, its translation and, behind another tab, its score";
-            Error::line(lines.path(), line, format!("expected {expected}; found {found}"))
-        })?;
-        rows.push(Row { pair, score, line });
-    }
-    Ok(rows)
-}
-
-/// A pair and its score, if it has one; otherwise describes what is wrong.
-fn columns(text: &str) -> Result<(SentencePair, Option<f64>), &'static str> {
-    let mut columns = text.split('\t');
-    let (Some(src), Some(tgt), score) = (columns.next(), columns.next(), columns.next()) else {
-        return Err("one column");
-    };
-    let pair = SentencePair { src: src.into(), tgt: tgt.into() };
-    match score.map(|score| score.trim().parse::<f64>()) {
-        None => Ok((pair, None)),
-        Some(Ok(score)) if !score.is_nan() => Ok((pair, Some(score))),
-        Some(_) => Err("a third column that is no number"),
-    }
 }

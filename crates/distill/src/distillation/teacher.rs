@@ -34,20 +34,22 @@ impl Distillation {
         let mut made = Vec::new();
         for (name, src, tgt) in parallel.into_iter().chain(monolingual) {
             let references = tgt.filter(|_| teacher.choice == TeacherChoice::Closest);
-            let spec = StageSpec::new(
-                &name,
-                json!({
-                    "teacher": teacher.models.iter().map(|dir| fingerprint(dir)).collect::<Vec<_>>(),
-                    "options": self.synthesis(&decode, references.is_some())?.identity(),
-                    "text": hash(src)?,
-                    "references": references.map(|file| hash(file)).transpose()?,
-                }),
-                &[PAIRS, COUNTS],
-            );
             let options = self.synthesis(&decode, references.is_some())?;
             let estimate = || translation_time(self.teacher(&loaded)?, src, &options);
             let ready = || self.teacher(&loaded).map(drop);
-            let spec = spec.that_goes_on(&estimate).only_if(&ready);
+            let spec = StageSpec {
+                name: &name,
+                inputs: json!({
+                    "teacher": teacher.models.iter().map(|dir| fingerprint(dir)).collect::<Vec<_>>(),
+                    "options": options.identity(),
+                    "text": hash(src)?,
+                    "references": references.map(|file| hash(file)).transpose()?,
+                }),
+                results: &[PAIRS, COUNTS],
+                estimate: Some(&estimate),
+                ready: Some(&ready),
+                ..StageSpec::default()
+            };
             let results = stages.run(spec, |dir, observer| {
                 let (output, counts) = (dir.join(PAIRS), dir.join(COUNTS));
                 if output.exists() && !Synthesis::parts_of(&output).exists() {

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use attentive_base::error::{Error, Result};
 use attentive_checkpoint::read_json_if_there;
-use attentive_data::one_column;
 use attentive_pipeline::{Candidate, Pipeline, Translation};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{SynthesisChoice, SynthesisCounts, SynthesisOptions};
+use crate::pair_file::row;
 
 /// A part of a synthetic corpus.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -79,7 +79,13 @@ impl Part {
             found = best.map(|best| vec![found.swap_remove(best)]).unwrap_or_default();
         }
         part.counts.pairs = found.len();
-        part.rows = found.iter().map(|one| row(line, one, options.backward)).collect();
+        part.rows = found
+            .iter()
+            .map(|one| {
+                let (src, tgt) = if options.backward { (&*one.text, line) } else { (line, &*one.text) };
+                row(src.trim(), tgt.trim(), Some(one.score))
+            })
+            .collect();
         part
     }
 
@@ -96,11 +102,4 @@ impl Part {
             )
         })
     }
-}
-
-/// A pair and its score as columns.
-fn row(line: &str, found: &Candidate, backward: bool) -> String {
-    let [line, text] = [line, &found.text].map(|text| one_column(text.trim()));
-    let [src, tgt] = if backward { [text, line] } else { [line, text] };
-    format!("{src}\t{tgt}\t{:.4}", found.score)
 }

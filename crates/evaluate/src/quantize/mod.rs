@@ -315,12 +315,7 @@ fn refuse_early(out: &Path, test: Option<Test<'_>>, options: &QuantizeOptions<'_
         }
         None => {}
     }
-    if out.exists() {
-        return Err(Error::usage(
-            format!("`{}` already exists", out.display()),
-            "choose another directory for the quantized model",
-        ));
-    }
+    checkpoint::refuse_existing(out)?;
     if options.max_drop.is_some_and(f64::is_nan) {
         return Err(Error::usage("the largest loss of BLEU is not a number", "give a number such as 0.3"));
     }

@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 pub(super) use self::export::{POSITIONS_OF_BOTH_SIDES, computes_positions, export, kind};
 use attentive_architecture::{ActivationKind, Task, TieEmbeddings};
 use attentive_base::error::Result;
+use attentive_base::folder_of;
 use attentive_base::regular_file;
 use attentive_config::{
     Config, DataConfig, DecoderConfig, FamilyConfig, ModelConfig, OutputConfig, Vocabulary,
@@ -34,7 +35,7 @@ use self::labels::EncoderHead;
 use super::ForeignModel;
 use super::diagnosis;
 use super::keys::{UnreadKeys, not_understood};
-use super::listing::{directory_of, file_name};
+use super::listing::file_name;
 use super::recipe::{NameMapping, Recipe, SinusoidTable, SourcePattern, Unused, names};
 use super::tensors::{INDEX, Tensors, WHOLE};
 
@@ -249,7 +250,7 @@ fn with_labels(tokenizers: &Tokenizers, labels: &[String], dir: &Path) -> Result
 /// Returns the directory of the model `path`, which may be the file of its weights.
 fn directory(path: &Path) -> &Path {
     let is_weights = path.is_file() && [WHOLE, INDEX].contains(&&*file_name(path));
-    if is_weights { directory_of(path) } else { path }
+    if is_weights { folder_of(path) } else { path }
 }
 
 /// Returns the function that describes models of the kind `kind` (`model_type`), if it is known.

@@ -6,13 +6,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_base::folder_of;
 use attentive_base::regular_file;
 
 use super::checkpoints::{END, chosen, root};
 use super::read_yaml;
 use super::search::MarianSearchSettings;
 use crate::keys::not_understood;
-use crate::listing::{directory_of, file_name, files_of};
+use crate::listing::{file_name, files_of};
 
 const SEARCH: &str = "decoder.yml";
 /// The prefix of the name of a shortlist.
@@ -82,7 +83,7 @@ impl MarianFiles {
     /// Finds the files of the model `path`, a directory or the file of the weights.
     pub(super) fn find(path: &Path) -> Result<Self> {
         let (dir, chosen) =
-            if path.is_dir() { (path, None) } else { (directory_of(path), Some(path.to_path_buf())) };
+            if path.is_dir() { (path, None) } else { (folder_of(path), Some(path.to_path_buf())) };
         let all = files_of(dir)?;
         let beside = |name: &str| all.iter().find(|path| file_name(path) == name).cloned();
         let mut search = beside(SEARCH).map(|path| MarianSearchSettings::read(&path)).transpose()?;

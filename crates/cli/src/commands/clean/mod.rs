@@ -221,8 +221,8 @@ pub(super) fn run(args: &Args) -> Result<()> {
     let mut reader = PairReader::open(&args.source()?)?;
     check_outputs(args)?;
     let mut sink = Sink::open(args)?;
-    let folder = args.output.first().and_then(|path| path.parent());
-    let new = |scorer| ScoredPairs::new(scorer, args.one_per_target, folder);
+    let output = args.output.first().map(PathBuf::as_path);
+    let new = |scorer| ScoredPairs::new(scorer, args.one_per_target, output);
     let mut scored = scorer.map(new).transpose()?;
     let mut cleaner = Cleaner::new(options);
     let mut unreadable = None;

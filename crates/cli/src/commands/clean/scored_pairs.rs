@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use attentive_base::count::count;
 use attentive_base::error::{Error, Result};
+use attentive_base::folder_of;
 use attentive_data::cleaning::{CleanedPair, CleaningRule, SentencePair};
 use attentive_distill::{PairScorer, ScoreLimit};
 use serde::Serialize;
@@ -48,13 +49,9 @@ pub(super) struct ScoreReport {
 }
 
 impl ScoredPairs {
-    /// Creates a file in `folder`, that of the output, or in that of temporary files.
-    pub(super) fn new(scorer: PairScorer, one_per_target: bool, folder: Option<&Path>) -> Result<Self> {
-        let folder = match folder {
-            None => env::temp_dir(),
-            Some(here) if here.as_os_str().is_empty() => PathBuf::from("."),
-            Some(folder) => folder.to_owned(),
-        };
+    /// Creates a file in the folder of `output`, or in that of temporary files.
+    pub(super) fn new(scorer: PairScorer, one_per_target: bool, output: Option<&Path>) -> Result<Self> {
+        let folder = output.map_or_else(env::temp_dir, |output| folder_of(output).to_owned());
         let file = tempfile::tempfile_in(&folder).map_err(Error::io("create a file in", &folder))?;
         let best = one_per_target.then(HashMap::new);
         Ok(Self { scorer, folder, waiting: BufWriter::new(file), scores: Vec::new(), best })

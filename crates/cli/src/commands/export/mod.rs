@@ -5,9 +5,10 @@ mod web;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
+use attentive_checkpoint::refuse_existing;
 use attentive_distill::FirefoxExport;
 use attentive_evaluate::static_int8::Int8Cost;
-use attentive_interop::{ExportFormat, ExportOptions, Exported, export, refuse_existing};
+use attentive_interop::{ExportFormat, ExportOptions, Exported, export};
 use attentive_model::engine::Precision;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;

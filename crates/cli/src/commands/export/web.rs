@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use attentive_base::error::{Error, Result};
-use attentive_base::hexadecimal;
+use attentive_base::{folder_of, hexadecimal};
 use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::Config;
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
@@ -94,12 +94,9 @@ impl WebExport<'_> {
     /// [`Error::Usage`] without the engine of this version; the errors of [`quantize`]; [`Error::Io`].
     pub(super) fn write(&self, dir: &Path, out: &Path) -> Result<u64> {
         let engine = self.find_engine()?;
-        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(parent) = parent {
-            fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
-        }
-        let folder =
-            tempfile::Builder::new().prefix(".attentive-web-").tempdir_in(parent.unwrap_or(Path::new(".")));
+        let parent = folder_of(out);
+        fs::create_dir_all(parent).map_err(Error::io("create", parent))?;
+        let folder = tempfile::Builder::new().prefix(".attentive-web-").tempdir_in(parent);
         let folder = folder.map_err(Error::io("write", out))?;
         let root = folder.path();
         let name = match self.languages {
