@@ -26,7 +26,8 @@ FOREIGN = [
 
 
 def lines_of(path):
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def damages(sources, targets, place):
@@ -58,7 +59,7 @@ def damages(sources, targets, place):
 def corpus(options):
     random.seed(options.seed)
     sources, targets = lines_of(options.src), lines_of(options.tgt)
-    pairs, kinds = list(zip(sources, targets)), [""] * len(sources)
+    pairs, kinds = list(zip(sources, targets, strict=True)), [""] * len(sources)
     for place in random.sample(range(len(pairs)), round(len(pairs) * options.share)):
         ways = damages(sources, targets, place)
         kinds[place] = random.choice(list(ways))

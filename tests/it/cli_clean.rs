@@ -193,7 +193,11 @@ fn mistakes_are_explained_and_leave_no_file() {
     folder.fails("clean a.en a.de --without numers", 2, &["no rule `numers`", "markup, numbers, addresses"]);
     folder.fails("clean a.en a.de --languages en xx", 2, &["`xx` cannot be recognized"]);
     folder.fails("clean a.en", 2, &["does not tell its format"]);
-    folder.fails("clean a.en a.de --min-letters 2", 2, &["`--min-letters 2`", "between 0 and 1"]);
+    folder.fails(
+        "clean a.en a.de --min-letters 2",
+        2,
+        &["`--min-letters`: expected a share from 0 to 1, found 2"],
+    );
     folder.fails("clean a.en a.de --output a.en b.de", 2, &["also the input"]);
     folder.fails("clean a.en a.de --output b.en b.en", 2, &["`b.en` is to be written twice"]);
     folder.fails("clean a.en a.de --output b.en ./b.en", 2, &["`./b.en` is to be written twice"]);

@@ -270,6 +270,11 @@ fn plans_that_cannot_be_carried_out_are_refused() {
         ("src = \"test.src\"", "src = \"train.src\"", &["differ in length"]),
         ("drop_worst = 0.1", "drop_worst = 0.1\nlanguages = ['xx', 'yy']", &["xx"]),
         ("drop_worst = 0.1", "languages = ['en', 'de', 'fr']", &["the codes of two languages"]),
+        (
+            "without = [",
+            "limits = { max_ratio = 0.5 }\nwithout = [",
+            &["filter.limits.max_ratio", "found 0.5"],
+        ),
         ("without = [", "rules = false\nwithout = [", &["filter.without", "`filter.rules` is false"]),
         ("models = [\"runs/c\"]", "models = [\"lm\"]", &["`lm` is no translator"]),
         ("drop_worst = 0.1", "drop_worst = 0.1\nbackward = 'lm'", &["`lm` is no translator"]),

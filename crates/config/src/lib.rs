@@ -4,6 +4,7 @@
 
 mod architecture;
 mod check;
+mod cleaning_limits;
 mod cleaning_rule;
 mod corpus;
 mod data;
@@ -42,6 +43,7 @@ pub use attentive_architecture::{
     NormPosition, Pooling, Positions, RotaryScaling, RotaryScalingKind, Task, TieEmbeddings,
 };
 pub use attentive_kernels::gemm::Float;
+pub use cleaning_limits::CleaningLimits;
 pub use cleaning_rule::CleaningRule;
 pub use corpus::{BuiltinTask, Column, CorpusFile, CorpusFormat, CorpusSource, LanguagePair, WeightedSource};
 pub use data::{DataConfig, StoreKind, Units};

@@ -13,7 +13,7 @@ mod words;
 
 use std::collections::HashSet;
 
-pub use attentive_config::CleaningRule;
+pub use attentive_config::{CleaningLimits, CleaningRule};
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
@@ -22,22 +22,12 @@ pub use self::mend::Mend;
 pub use self::pair_reader::PairReader;
 use self::text_facts::TextFacts;
 
-/// What is dropped.
+/// What is dropped, and whether the rest is mended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CleaningOptions {
     /// The rules that are not applied.
     pub without: Vec<CleaningRule>,
-    /// The most words of a side.
-    pub max_words: usize,
-    /// The most characters of a word.
-    pub max_word_length: usize,
-    /// The largest ratio of the sides' lengths in characters, to each of which 15 are added, so that short
-    /// sentences may differ more.
-    pub max_ratio: f64,
-    /// The smallest share of letters among the characters of each side that are not white space.
-    pub min_letters: f64,
-    /// The smallest share of words with a letter.
-    pub min_words_of_letters: f64,
+    pub limits: CleaningLimits,
     /// The languages of the two sides; `None` if the language is not checked.
     pub languages: Option<ExpectedLanguages>,
     /// Whether only the first pair of each target is kept.
@@ -52,11 +42,7 @@ impl Default for CleaningOptions {
     fn default() -> Self {
         Self {
             without: Vec::new(),
-            max_words: 150,
-            max_word_length: 100,
-            max_ratio: 2.0,
-            min_letters: 0.5,
-            min_words_of_letters: 0.4,
+            limits: CleaningLimits::default(),
             languages: None,
             one_per_target: false,
             mends: true,

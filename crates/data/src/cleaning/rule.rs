@@ -20,19 +20,20 @@ pub(super) fn is_broken(
     sides: &[TextFacts<'_>; 2],
 ) -> bool {
     let [src, tgt] = sides;
+    let limits = &options.limits;
     let any = |is_so: &dyn Fn(&TextFacts<'_>) -> bool| sides.iter().any(is_so);
     match rule {
         CleaningRule::Empty => any(&|side| side.words.is_empty()),
         CleaningRule::Undecodable => any(&|side| side.is_damaged),
-        CleaningRule::TooLong => any(&|side| side.n_words() > options.max_words),
-        CleaningRule::LongWord => any(&|side| side.longest_word > options.max_word_length),
+        CleaningRule::TooLong => any(&|side| side.n_words() > limits.max_words),
+        CleaningRule::LongWord => any(&|side| side.longest_word > limits.max_word_length),
         CleaningRule::Ratio => {
             let [a, b] = sides.each_ref().map(|side| side.length as f64 + 15.0);
-            a.max(b) / a.min(b) > options.max_ratio
+            a.max(b) / a.min(b) > limits.max_ratio
         }
         CleaningRule::Letters => any(&|side| {
-            side.share_of_letters() < options.min_letters
-                || side.share_of_words_of_letters() < options.min_words_of_letters
+            side.share_of_letters() < limits.min_letters
+                || side.share_of_words_of_letters() < limits.min_words_of_letters
         }),
         CleaningRule::Copy => {
             let [src_words, tgt_words] = [&pair.src, &pair.tgt]

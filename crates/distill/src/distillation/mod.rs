@@ -27,7 +27,6 @@ use attentive_data::cleaning::ExpectedLanguages;
 use attentive_data::{Line, Lines, MAX_RECORD_BYTES, SourceFile, read_lines};
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
 use attentive_interop::check_for_firefox;
-use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
 use attentive_train::Observer;
 use attentive_train::report::Event;
@@ -271,14 +270,8 @@ impl Distillation {
         };
         stages.run(spec, |dir, _| {
             let [src, tgt] = sides(&corpus.path(CORPUS))?;
-            let options = QuantizeOptions {
-                precision: Precision::Int8,
-                cache_precision: None,
-                bootstrap: Bootstrap::default(),
-                max_drop: None,
-                shortlist: Some([&src, &tgt]),
-                search: None,
-            };
+            let shortlist = Some([&*src, &*tgt]);
+            let options = QuantizeOptions { shortlist, ..QuantizeOptions::new(Precision::Int8) };
             quantize(&student.path("model"), &dir.join("model"), None, &options).map(drop)
         })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use attentive_base::error::{Error, Result};
 use attentive_base::regular_file;
 use attentive_config::Config;
-use attentive_data::cleaning::CleaningRule;
+use attentive_data::cleaning::{CleaningLimits, CleaningRule};
 use attentive_decode::{SamplingChanges, SearchChanges};
 use attentive_metrics::Utility;
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,8 @@ pub struct FilterPlan {
     pub rules: bool,
     /// Rules that are not applied.
     pub without: Vec<CleaningRule>,
+    /// The limits of the rules.
+    pub limits: CleaningLimits,
     /// The codes of both languages, to drop text in others.
     pub languages: Option<LanguageCodes>,
     /// The share of the pairs with the lowest scores that is dropped.
@@ -169,7 +171,8 @@ impl TryFrom<Vec<String>> for LanguageCodes {
 
 impl Default for FilterPlan {
     fn default() -> Self {
-        Self { rules: true, without: Vec::new(), languages: None, drop_worst: 0.0, backward: None }
+        let limits = CleaningLimits::default();
+        Self { rules: true, without: Vec::new(), limits, languages: None, drop_worst: 0.0, backward: None }
     }
 }
 
@@ -278,10 +281,17 @@ impl DistillationPlan {
             }
         }
         let filter = &self.filter;
-        let of_rules = [("without", !filter.without.is_empty()), ("languages", filter.languages.is_some())];
+        let of_rules = [
+            ("without", !filter.without.is_empty()),
+            ("limits", filter.limits != CleaningLimits::default()),
+            ("languages", filter.languages.is_some()),
+        ];
         if let Some((key, _)) = of_rules.into_iter().find(|(_, is_set)| !filter.rules && *is_set) {
             let expected = "nothing, since `filter.rules` is false";
             return refuse(&format!("filter.{key}"), expected, "a value".into());
+        }
+        if let Err(Error::Config { key, expected, found, .. }) = filter.limits.check() {
+            return refuse(&format!("filter.limits.{key}"), &expected, found);
         }
         if filter.without.contains(&CleaningRule::Unreadable) {
             return refuse("filter.without", "rules about text that can be read", "`unreadable`".into());
@@ -291,9 +301,12 @@ impl DistillationPlan {
             return refuse("filter.languages", expected, "a value".into());
         }
         let needs_several = matches!(teacher.choice, TeacherChoice::Closest | TeacherChoice::Mbr);
-        if !(1..=10_000).contains(&teacher.candidates) || needs_several && teacher.candidates < 2 {
-            let least = if needs_several { "a number from 2 to 10000" } else { "a number from 1 to 10000" };
-            return refuse("teacher.candidates", least, teacher.candidates.to_string());
+        let least = if needs_several { 2 } else { 1 };
+        // A beam is at most so wide.
+        let most = if teacher.sampling.is_some() { 10_000 } else { 1000 };
+        if !(least..=most).contains(&teacher.candidates) {
+            let expected = format!("a number from {least} to {most}");
+            return refuse("teacher.candidates", &expected, teacher.candidates.to_string());
         }
         if teacher.choice == TeacherChoice::Best && teacher.sampling.is_some() {
             return refuse(

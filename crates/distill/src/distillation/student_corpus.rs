@@ -87,6 +87,7 @@ fn apply_rules(
     let languages = languages.map(|LanguageCodes([src, tgt])| ExpectedLanguages::new(src, tgt));
     let options = CleaningOptions {
         without: filter.without.clone(),
+        limits: filter.limits,
         languages: languages.transpose()?,
         ..CleaningOptions::default()
     };

@@ -46,6 +46,20 @@ pub struct QuantizeOptions<'a> {
     pub search: Option<TranslateOptions>,
 }
 
+impl QuantizeOptions<'_> {
+    /// Returns options that change nothing but the number type of the weights.
+    pub fn new(precision: Precision) -> Self {
+        Self {
+            precision,
+            cache_precision: None,
+            bootstrap: Bootstrap::default(),
+            max_drop: None,
+            shortlist: None,
+            search: None,
+        }
+    }
+}
+
 /// The translations of one model.
 struct Run {
     translations: Vec<String>,

@@ -10,7 +10,7 @@ use attentive_base::count::{count, number};
 use attentive_base::error::{Error, Result};
 use attentive_config::{CorpusFormat, CorpusSource};
 use attentive_data::cleaning::{
-    Cleaner, CleaningOptions, CleaningReport, CleaningRule, ExpectedLanguages, PairReader,
+    Cleaner, CleaningLimits, CleaningOptions, CleaningReport, CleaningRule, ExpectedLanguages, PairReader,
 };
 use attentive_distill::{PairScorer, ScoreLimit};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use self::scored_pairs::{ScoreReport, ScoredPairs};
 use self::sink::Sink;
 use crate::corpus_files::corpus;
-use crate::message;
+use crate::message::{self, as_option};
 use crate::output::{OutputWriter, refuse_other_format, same_output};
 use crate::table::aligned;
 
@@ -83,21 +83,8 @@ pub(crate) struct Args {
     /// Show N dropped pairs of each rule, and N that were mended.
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true, conflicts_with = "json")]
     explain: usize,
-    /// Most words of a side.
-    #[arg(long, value_name = "N", default_value = "150")]
-    max_words: usize,
-    /// Most characters of a word that is no address.
-    #[arg(long, value_name = "N", default_value = "100")]
-    max_word_length: usize,
-    /// Largest ratio of the lengths of both sides in characters, to each of which 15 are added.
-    #[arg(long, value_name = "X", default_value = "2")]
-    max_ratio: f64,
-    /// Smallest share of letters among the visible characters of a side.
-    #[arg(long, value_name = "SHARE", default_value = "0.5")]
-    min_letters: f64,
-    /// Smallest share of words with a letter.
-    #[arg(long, value_name = "SHARE", default_value = "0.4")]
-    min_words_of_letters: f64,
+    #[command(flatten)]
+    limits: CleaningLimits,
     /// Keep one pair of each target, which may differ in case and punctuation: the one with the best
     /// score, or the first one without scores.
     #[arg(long)]
@@ -152,20 +139,7 @@ impl Args {
     }
 
     fn options(&self) -> Result<CleaningOptions> {
-        for (option, value, is_share) in [
-            ("--max-ratio", self.max_ratio, false),
-            ("--min-letters", self.min_letters, true),
-            ("--min-words-of-letters", self.min_words_of_letters, true),
-        ] {
-            let (is_fine, expected) = if is_share {
-                ((0.0..=1.0).contains(&value), "a share between 0 and 1")
-            } else {
-                (value >= 1.0, "a number of 1 or more")
-            };
-            if !is_fine {
-                return Err(Error::usage(format!("`{option} {value}`"), format!("give {expected}")));
-            }
-        }
+        self.limits.check().map_err(as_option)?;
         if self.without.contains(&CleaningRule::Unreadable) {
             return Err(Error::usage(
                 "`--without unreadable`: nothing is known of a line that cannot be read",
@@ -198,11 +172,7 @@ impl Args {
         }
         Ok(CleaningOptions {
             without,
-            max_words: self.max_words,
-            max_word_length: self.max_word_length,
-            max_ratio: self.max_ratio,
-            min_letters: self.min_letters,
-            min_words_of_letters: self.min_words_of_letters,
+            limits: self.limits,
             languages,
             // With scores, the best pair is known at the end.
             one_per_target: self.one_per_target && self.score.is_none() && self.score_backward.is_none(),
@@ -283,8 +253,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
         lines.iter().try_for_each(|line| out.line(line))?;
     }
     let report = cleaner.report();
-    if report.kept == worse && report.pairs > 0 && args.explain == 0 {
-        let unit = args.unit();
+    let unit = args.unit();
+    if report.pairs == 0 {
+        message::warning(format_args!("no {unit} was read: there is nothing in the text"));
+    } else if report.kept == worse && args.explain == 0 {
         message::warning(format_args!("no {unit} is left; `--explain 3` shows what is dropped"));
     }
     out.flush()

@@ -10,7 +10,6 @@ use attentive_checkpoint::{self as checkpoint, files};
 use attentive_config::Config;
 use attentive_evaluate::quantize::{QuantizeOptions, quantize};
 use attentive_interop::name_of;
-use attentive_metrics::Bootstrap;
 use attentive_model::engine::Precision;
 use attentive_page::{offline_script, web_page};
 use attentive_text::Languages;
@@ -162,15 +161,7 @@ impl WebExport<'_> {
             (Some(_), _) => checkpoint::copy(dir, out)?,
             (None, asked) => {
                 let precision = asked.unwrap_or(Precision::Int8);
-                let options = QuantizeOptions {
-                    precision,
-                    cache_precision: None,
-                    bootstrap: Bootstrap::default(),
-                    max_drop: None,
-                    shortlist: None,
-                    search: None,
-                };
-                quantize(dir, out, None, &options)?;
+                quantize(dir, out, None, &QuantizeOptions::new(precision))?;
             }
         }
         Ok(described.config.model.family.task().name())
