@@ -191,10 +191,7 @@ fn a_new_configuration_fits_the_corpus() {
     let folder = Folder::new();
     let lines = |count: usize| (0..count).map(|n| format!("{n} a\t{n} b\n")).collect::<String>();
     folder.write("small.tsv", lines(50)).write("large.tsv", lines(60_001)).write("valid.csv", "1 a,1 b\n");
-    let new = |options: &str| {
-        let outcome = folder.succeeds(&format!("config new --family transformer {options}"));
-        outcome
-    };
+    let new = |options: &str| folder.succeeds(&format!("config new --family transformer {options}"));
     let small = new("--train small.tsv");
     for setting in [
         "tsv = \"small.tsv\"",

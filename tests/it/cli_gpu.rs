@@ -102,8 +102,7 @@ fn prepared(family: &str) -> Folder {
 }
 
 fn train(folder: &Folder, options: &str) -> Outcome {
-    let outcome = folder.succeeds(&format!("train c.toml {options}"));
-    outcome
+    folder.succeeds(&format!("train c.toml {options}"))
 }
 
 /// The losses of all updates and validations, in the order of the log.

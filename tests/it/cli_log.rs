@@ -15,8 +15,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.succeeds(&format!("train c.toml {arguments}"));
-    outcome
+    folder.succeeds(&format!("train c.toml {arguments}"))
 }
 
 /// The logged updates of a run.

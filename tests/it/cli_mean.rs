@@ -15,11 +15,6 @@ fn prepared() -> Folder {
     folder
 }
 
-fn succeeds(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.succeeds(arguments);
-    outcome
-}
-
 fn provenance(folder: &Folder, model: &str) -> Value {
     let text = fs::read_to_string(folder.path(model).join("provenance.json")).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -28,11 +23,11 @@ fn provenance(folder: &Folder, model: &str) -> Value {
 #[test]
 fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
     let folder = prepared();
-    succeeds(&folder, "train c.toml --output best");
-    let outcome = succeeds(&folder, "train c.toml --output r --set train.average_last=3");
+    folder.succeeds("train c.toml --output best");
+    let outcome = folder.succeeds("train c.toml --output r --set train.average_last=3");
     let line = "average of the checkpoints after updates 3, 4, 6: loss ";
     assert!(outcome.stderr.contains(line), "{outcome:?}");
-    succeeds(&folder, "average r --last 3 --output mean");
+    folder.succeeds("average r --last 3 --output mean");
     assert!(weights(&folder, "r") == weights(&folder, "mean"));
     assert!(weights(&folder, "r") != weights(&folder, "best"));
     let (served, mean) = (provenance(&folder, "r"), provenance(&folder, "mean"));
@@ -54,17 +49,17 @@ fn the_end_of_a_run_serves_the_mean_of_its_last_checkpoints() {
 fn going_on_with_an_averaged_run_changes_no_bit() {
     let folder = prepared();
     let mean = "--set train.average_last=2";
-    succeeds(&folder, &format!("train c.toml --output whole {mean}"));
+    folder.succeeds(&format!("train c.toml --output whole {mean}"));
     // Update 5 is saved because training stops there, and counts no more when it goes on.
     let first = format!("train c.toml --output parts {mean} --set train.max_steps=5");
-    succeeds(&folder, &first);
+    folder.succeeds(&first);
     assert_eq!(provenance(&folder, "parts")["averaged_steps"], serde_json::json!([4, 5]));
-    succeeds(&folder, &format!("train c.toml --output parts --resume {mean}"));
+    folder.succeeds(&format!("train c.toml --output parts --resume {mean}"));
     assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
     // The key is free to change: without it the best is served again.
-    succeeds(&folder, "train c.toml --output whole --resume");
-    succeeds(&folder, "train c.toml --output plain");
+    folder.succeeds("train c.toml --output whole --resume");
+    folder.succeeds("train c.toml --output plain");
     assert!(weights(&folder, "whole") == weights(&folder, "plain"));
     assert_eq!(provenance(&folder, "whole"), provenance(&folder, "plain"));
 }
@@ -73,7 +68,7 @@ fn going_on_with_an_averaged_run_changes_no_bit() {
 fn a_signal_serves_the_mean_of_what_there_is() {
     let folder = Folder::new();
     let more = "--set train.average_last=4 --set train.keep_last=4";
-    succeeds(&folder, &long(&folder, "whole", more));
+    folder.succeeds(&long(&folder, "whole", more));
     let child = start(&folder, &long(&folder, "parts", more));
     wait_for_updates(&folder, "parts", 9);
     signal(&child, "-INT");
@@ -83,9 +78,9 @@ fn a_signal_serves_the_mean_of_what_there_is() {
     let steps = provenance(&folder, "parts")["averaged_steps"].clone();
     let count = steps.as_array().unwrap().len();
     assert!(count > 0, "{steps}");
-    succeeds(&folder, &format!("average parts --last {count} --output mean"));
+    folder.succeeds(&format!("average parts --last {count} --output mean"));
     assert!(weights(&folder, "parts") == weights(&folder, "mean"));
-    succeeds(&folder, &long(&folder, "parts", &format!("--resume {more}")));
+    folder.succeeds(&long(&folder, "parts", &format!("--resume {more}")));
     assert!(weights(&folder, "parts") == weights(&folder, "whole"));
     assert_eq!(provenance(&folder, "parts"), provenance(&folder, "whole"));
 }
@@ -100,7 +95,7 @@ fn patience_and_epochs_end_with_the_mean_too() {
         let arguments = format!(
             "train c.toml --output {out} --set train.max_steps=200 --set train.average_last=2 {limit}"
         );
-        let outcome = succeeds(&folder, &arguments);
+        let outcome = folder.succeeds(&arguments);
         assert!(!outcome.stderr.contains("200 updates in"), "{outcome:?}");
         let steps = provenance(&folder, out)["averaged_steps"].clone();
         assert_eq!(steps.as_array().unwrap().len(), 2, "{out}");
@@ -126,20 +121,20 @@ fn checkpoints_beyond_the_start_are_deleted() {
     // Update 5 is saved only because training stops there; the other run saves less often when it goes on.
     for (run, stop, how) in [("stopped", 5, ""), ("seldom", 4, "--set train.save_every=6")] {
         let first = format!("train c.toml --output {run} --set train.max_steps={stop}");
-        succeeds(&folder, &first);
+        folder.succeeds(&first);
         flip(&checkpoint(run, stop).join("model.safetensors"));
-        succeeds(&folder, &format!("train c.toml --output {run} --resume {how}"));
+        folder.succeeds(&format!("train c.toml --output {run} --resume {how}"));
         assert!(!checkpoint(run, stop).exists(), "{run}");
         let average = format!("average {run} --last 2 --output {run}-mean");
-        succeeds(&folder, &average);
+        folder.succeeds(&average);
     }
-    succeeds(&folder, "average runs/c --last 2 --output mean");
+    folder.succeeds("average runs/c --last 2 --output mean");
     assert!(weights(&folder, "stopped-mean") == weights(&folder, "mean"));
     // Killed before update 6 became the last.
-    succeeds(&folder, "train c.toml --output killed --set train.max_steps=4");
+    folder.succeeds("train c.toml --output killed --set train.max_steps=4");
     fs::rename(checkpoint("runs/c", 6), checkpoint("killed", 6)).unwrap();
     let resume = "train c.toml --output killed --resume --set train.max_steps=5";
-    let outcome = succeeds(&folder, resume);
+    let outcome = folder.succeeds(resume);
     let warning = "warning: the checkpoint of update 6 is deleted";
     assert!(outcome.stderr.contains(warning), "{outcome:?}");
     assert!(!checkpoint("killed", 6).exists());

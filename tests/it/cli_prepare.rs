@@ -57,11 +57,6 @@ fn prepared() -> Folder {
     folder
 }
 
-fn succeeds(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.succeeds(arguments);
-    outcome
-}
-
 /// Runs the program, which has notes to make before it fails with these words.
 fn stops(folder: &Folder, arguments: &str, complaint: &[&str]) {
     let outcome = folder.run(arguments);
@@ -91,7 +86,7 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         folder.write("f.toml", config.replace(pairs, train));
         let train = |out: &str, store: &str| {
             let set = format!("--set model.family={family} --set data.store={store}");
-            succeeds(&folder, &format!("train f.toml --output {out} {set}"))
+            folder.succeeds(&format!("train f.toml --output {out} {set}"))
         };
         let memory = format!("{family}-memory");
         let disk = format!("{family}-disk");
@@ -104,8 +99,8 @@ fn a_run_has_the_same_bits_from_disk_and_from_memory() {
         for (begin, end) in [("disk", "memory"), ("memory", "disk")] {
             let half = format!("{family}-{begin}-{end}");
             let set = format!("--set model.family={family} --output {half} --set data.store=");
-            succeeds(&folder, &format!("train f.toml {set}{begin} --set train.max_steps=3"));
-            succeeds(&folder, &format!("train f.toml {set}{end} --resume"));
+            folder.succeeds(&format!("train f.toml {set}{begin} --set train.max_steps=3"));
+            folder.succeeds(&format!("train f.toml {set}{end} --resume"));
             assert!(weights(&folder, &half) == weights(&folder, &memory), "{family}, {begin}, then {end}");
         }
     }
@@ -127,14 +122,14 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
     folder.write("c.toml", several);
     // Several epochs.
     let set = "--set train.max_steps=60 --set train.batch_tokens=2000";
-    let memory = succeeds(&folder, &format!("train c.toml --output memory {set} --set data.store=memory"));
+    let memory = folder.succeeds(&format!("train c.toml --output memory {set} --set data.store=memory"));
     assert!(memory.stderr.contains("of 3,000 lines kept"), "{memory:?}");
-    succeeds(&folder, &format!("train c.toml --output disk {set}"));
+    folder.succeeds(&format!("train c.toml --output disk {set}"));
     assert!(weights(&folder, "memory") == weights(&folder, "disk"));
     // Other weights need no other corpus.
     let others = folder.path("c.toml");
     fs::write(&others, fs::read_to_string(&others).unwrap().replace("2.5", "1")).unwrap();
-    let again = succeeds(&folder, &format!("train c.toml --output others {set}"));
+    let again = folder.succeeds(&format!("train c.toml --output others {set}"));
     assert!(again.stderr.contains("examples in `"), "{again:?}");
     assert!(weights(&folder, "memory") != weights(&folder, "others"));
     // One more file that fits the pattern is another corpus.
@@ -148,38 +143,38 @@ fn several_corpora_are_read_alike_from_disk_and_from_memory() {
 #[test]
 fn corpora_are_made_once_listed_and_deleted() {
     let folder = prepared();
-    let made = succeeds(&folder, "prepare c.toml");
+    let made = folder.succeeds("prepare c.toml");
     assert!(made.stderr.contains("is ready"), "{made:?}");
     let [store] = &stores(&folder)[..] else {
         panic!("{:?}", stores(&folder));
     };
     let shard = store.join("00000.shard");
     let written = fs::metadata(&shard).unwrap().modified().unwrap();
-    succeeds(&folder, "prepare c.toml");
+    folder.succeeds("prepare c.toml");
     assert_eq!(fs::metadata(&shard).unwrap().modified().unwrap(), written);
     // Another `max_len` is another corpus.
-    succeeds(&folder, "prepare c.toml --set data.max_len=8");
+    folder.succeeds("prepare c.toml --set data.max_len=8");
     assert_eq!(stores(&folder).len(), 2);
-    let listed = succeeds(&folder, "prepare c.toml --list").stdout;
+    let listed = folder.succeeds("prepare c.toml --list").stdout;
     assert_eq!(listed.lines().count(), 2, "{listed}");
     let marked: Vec<&str> = listed.lines().filter(|line| line.starts_with('*')).collect();
     let name = store.file_name().unwrap().to_string_lossy();
     assert!(marked.len() == 1 && marked[0].contains(&*name), "{listed}");
-    succeeds(&folder, "prepare c.toml --remove");
+    folder.succeeds("prepare c.toml --remove");
     assert!(!store.exists());
     assert_eq!(stores(&folder).len(), 1);
-    let nothing = succeeds(&folder, "prepare c.toml --remove");
+    let nothing = folder.succeeds("prepare c.toml --remove");
     assert!(nothing.stderr.contains("nothing to delete"), "{nothing:?}");
-    succeeds(&folder, "prepare c.toml --remove-all");
+    folder.succeeds("prepare c.toml --remove-all");
     assert!(stores(&folder).is_empty());
 }
 
 #[test]
 fn a_changed_corpus_is_encoded_again() {
     let folder = prepared();
-    succeeds(&folder, "train c.toml --output a");
+    folder.succeeds("train c.toml --output a");
     corpus(&folder, 2000);
-    succeeds(&folder, "train c.toml --output b");
+    folder.succeeds("train c.toml --output b");
     assert_eq!(stores(&folder).len(), 2);
     assert!(weights(&folder, "a") != weights(&folder, "b"));
     stops(&folder, "train c.toml --output a --resume", &["a.src` has changed"]);
@@ -188,7 +183,7 @@ fn a_changed_corpus_is_encoded_again() {
 #[test]
 fn a_damaged_corpus_is_an_error() {
     let folder = prepared();
-    succeeds(&folder, "prepare c.toml");
+    folder.succeeds("prepare c.toml");
     let shard = stores(&folder)[0].join("00000.shard");
     let mut bytes = fs::read(&shard).unwrap();
     let place = bytes.len() / 2;
@@ -212,7 +207,7 @@ fn what_cannot_be_on_disk_is_refused_or_kept_in_memory() {
     let held = ["`data.hold_out` is set"];
     folder.fails("train c.toml --output a --set data.hold_out=0.1", 2, &held);
     let auto = format!("train c.toml --output a --set data.store=auto {builtin}");
-    succeeds(&folder, &auto);
+    folder.succeeds(&auto);
     assert!(stores(&folder).is_empty());
 }
 
@@ -240,6 +235,6 @@ fn an_interrupted_preparation_leaves_nothing() {
         assert!(name == "-KILL" || left == 0, "{left} after {name}: {outcome:?}");
     }
     corpus(&folder, 100);
-    succeeds(&folder, "prepare c.toml");
+    folder.succeeds("prepare c.toml");
     assert_eq!(stores(&folder).len(), 1, "{:?}", stores(&folder));
 }

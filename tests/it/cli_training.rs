@@ -20,8 +20,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, out: &str, more: &str) -> Outcome {
-    let outcome = folder.succeeds(&format!("train c.toml --output {out} {LARGE} {more}"));
-    outcome
+    folder.succeeds(&format!("train c.toml --output {out} {LARGE} {more}"))
 }
 
 #[test]

@@ -30,8 +30,7 @@ fn prepared() -> Folder {
 }
 
 fn train(folder: &Folder, arguments: &str) -> Outcome {
-    let outcome = folder.succeeds(&format!("train c.toml {arguments}"));
-    outcome
+    folder.succeeds(&format!("train c.toml {arguments}"))
 }
 
 #[test]

@@ -50,8 +50,7 @@ impl CleaningLimits {
         if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
             return Err(Error::config(name, "a share from 0 to 1", share.to_string()));
         }
-        // Also if it is not a number.
-        if !(self.max_ratio >= 1.0) {
+        if self.max_ratio.is_nan() || self.max_ratio < 1.0 {
             return Err(Error::config("max_ratio", "a number of 1 or more", self.max_ratio.to_string()));
         }
         Ok(())
