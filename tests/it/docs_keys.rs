@@ -4,6 +4,7 @@ use std::path::Path;
 
 use attentive::Error;
 use attentive::config::{Config, ConfigDraft};
+use attentive::distill::DistillationPlan;
 use attentive::server::ServeConfig;
 use toml::Table;
 
@@ -108,6 +109,11 @@ fn wrong_block(text: &str) -> Option<String> {
     let is_of = |sections: &[&str]| table.keys().all(|name| sections.contains(&name.as_str()));
     if is_of(&SERVING) && !table.is_empty() {
         return refused_by_server(text);
+    }
+    if table.contains_key("teacher") {
+        let folder = Folder::new();
+        folder.write("plan.toml", text);
+        return DistillationPlan::load(&folder.path("plan.toml")).err().map(|error| said(&error));
     }
     let is_whole =
         table.get("data").is_some_and(|data| data.get("train").is_some() && data.get("valid").is_some());

@@ -55,8 +55,8 @@ const KNOWN: [Known; 16] = [
     Known("*.msgpack", "weights of Flax are not supported", CONVERT),
     Known(
         "*.safetensors",
-        "the file of the weights should be named `model.safetensors`",
-        "rename it, if it holds the whole model",
+        "there are weights, but not both `model.safetensors` and the `config.json` that describes them",
+        "name the folder with all files of the model; a link may lead nowhere, as in a cache that was emptied",
     ),
     Known("*.gz", "compressed files are not supported", "unpack the files of the model with `gunzip`"),
     Known(

@@ -26,7 +26,7 @@ Models:
 `mt5`), BERT (`bert`), DistilBERT (`distilbert`), RoBERTa, XLM-R and CamemBERT (`roberta`, `xlm-roberta`, `camembert`), MPNet \
 (`mpnet`), GPT-2 (`gpt2`) and Llama (`llama`); also Sentence Transformers with such an encoder. Marian and Firefox: \
 Transformers, with attention or an SSRU in the decoder.
-  The weights are converted to f32 from f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since reading one \
+  The weights keep their number type: f32, f16 or bf16. Pickled files (`pytorch_model.bin`) are not read, since reading one \
 can run any program; the error message shows how to convert it.
   Models that label texts or words (`...ForSequenceClassification`, `...ForTokenClassification`) are used with `attentive \
 classify` and `attentive tag`, and keep the names of their labels. Multilingual models (mBART, M2M-100, NLLB) translate from \

@@ -378,7 +378,12 @@ fn refuse_drop(bleu: &ScoreComparison, options: &QuantizeOptions<'_>) -> Result<
                 "quantizing to {} lowers BLEU by {drop:.2}, from {:.2} to {:.2}; at most {most} is accepted",
                 options.precision, baseline.value, system.value
             ),
-            "nothing was written; `bf16` loses less than `int8`",
+            match options.precision {
+                Precision::Int8 => "nothing was written; `bf16` loses less than `int8`",
+                Precision::Bf16 | Precision::F32 => {
+                    "nothing was written; accept more, or keep the model as it is"
+                }
+            },
         )),
         _ => Ok(()),
     }

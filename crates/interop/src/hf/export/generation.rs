@@ -76,6 +76,11 @@ fn of_search(config: &Config, notes: &mut Vec<String>, set: &mut impl FnMut(&str
     set("early_stopping", early_stopping);
     set("num_beams", decode.beam_width.into());
     set("no_repeat_ngram_size", decode.no_repeat_ngram.into());
+    if decode.word_penalty != 0.0 {
+        notes.push(
+            "beam search: `transformers` has no `decode.word_penalty`, and translates without it".into(),
+        );
+    }
     match decode.length_penalty_formula {
         LengthPenaltyFormula::Length => set("length_penalty", decode.length_penalty.into()),
         LengthPenaltyFormula::Gnmt => notes.push(
