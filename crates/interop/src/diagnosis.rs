@@ -31,7 +31,7 @@ const CONVERT: &str = "convert them with Python: load the model with `from_pretr
                        or `from_flax=True`, and write it with `save_pretrained`";
 
 /// Known files. The first pattern that matches is used.
-const KNOWN: [Known; 16] = [
+const KNOWN: [Known; 17] = [
     Known(
         "config.toml",
         "it belongs to a model directory of Attentive",
@@ -54,9 +54,14 @@ const KNOWN: [Known; 16] = [
     Known("*.h5", "weights of TensorFlow are not supported", CONVERT),
     Known("*.msgpack", "weights of Flax are not supported", CONVERT),
     Known(
+        "model.safetensors",
+        "it cannot be read, or the `config.json` that describes it is missing",
+        "get all files of the model; a link may lead nowhere, as in a cache that was emptied",
+    ),
+    Known(
         "*.safetensors",
-        "there are weights, but not both `model.safetensors` and the `config.json` that describes them",
-        "name the folder with all files of the model; a link may lead nowhere, as in a cache that was emptied",
+        "the file of the weights should be named `model.safetensors`",
+        "rename it, if it holds the whole model",
     ),
     Known("*.gz", "compressed files are not supported", "unpack the files of the model with `gunzip`"),
     Known(

@@ -32,6 +32,7 @@ fn other_formats_are_recognized() {
         ("tf_model.h5", "TensorFlow", "from_tf=True"),
         ("flax_model.msgpack", "Flax", "from_flax=True"),
         ("model.fp16.safetensors", "named `model.safetensors`", "rename"),
+        ("model.safetensors", "`config.json` that describes it is missing", "get all files"),
         ("model.enfr.intgemm.alphas.bin.gz", "compressed", "gunzip"),
         ("snapshots", "a cache", "one of the directories"),
         ("notes.txt", "no `config.json`", "attentive help import"),
