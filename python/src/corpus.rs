@@ -76,5 +76,8 @@ fn unfit(kind: DataKind) -> Error {
         DataKind::Lines | DataKind::Stream => ("texts", "`text`"),
         DataKind::TaggedVectors(_) => ("vectors and their tags", "a file (`jsonl`)"),
     };
-    Error::data(format!("the model needs {expected}, and the given corpus has something else"), format!("give it as {hint}"))
+    Error::data(
+        format!("the model needs {expected}, and the given corpus has something else"),
+        format!("give it as {hint}"),
+    )
 }

@@ -28,10 +28,7 @@ impl PyGlossary {
             let added = pipeline::GlossaryEntry::new(source, target).and_then(|entry| glossary.insert(entry));
             added.map_err(|problem| {
                 let hint = "give each term as a string with its translation";
-                exception(
-                    py,
-                    &Error::data(format!("the term `{source}` {problem}"), hint),
-                )
+                exception(py, &Error::data(format!("the term `{source}` {problem}"), hint))
             })?;
         }
         Ok(Self(glossary))
