@@ -117,6 +117,12 @@ mod tests {
     }
 
     #[test]
+    fn bleu_against_a_reference_adds_one_above_words() {
+        let expected = 100.0 * (0.75_f64 * (3.0 / 4.0) * (2.0 / 3.0) * (1.0 / 2.0)).powf(0.25);
+        assert!((Utility::Bleu.against("a b c d", "a b c e") - expected).abs() < 1e-9);
+    }
+
+    #[test]
     fn the_translation_that_the_others_agree_with_is_best() {
         let candidates = ["a dog runs home", "a dog runs away", "a cat runs home", "two birds sing"];
         for utility in UTILITIES {

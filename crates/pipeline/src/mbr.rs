@@ -24,7 +24,7 @@ impl Mbr {
         let scores = self.utility.expected(&texts);
         let mut ranked: Vec<(f64, super::Candidate)> =
             scores.into_iter().zip(std::mem::take(&mut translation.hypotheses)).collect();
-        // All agree or not, but what was cut off, or is empty, comes last. Of equals, the likelier first.
+        // What was cut off or is empty comes last, however well it agrees. Of equals, the likelier first.
         let is_no_sentence = |one: &super::Candidate| one.is_cut_off() || one.text.trim().is_empty();
         ranked.sort_by(|(a, one), (b, other)| {
             let by_kind = is_no_sentence(one).cmp(&is_no_sentence(other));

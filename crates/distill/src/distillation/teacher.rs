@@ -128,8 +128,11 @@ fn stage_names(files: &[PathBuf]) -> Vec<String> {
 fn of_teacher(error: Error) -> Error {
     match error {
         Error::Config { key, expected, found, hint } => {
-            let name = key.trim_start_matches("decode.");
-            Error::Config { key: format!("teacher ({name})"), expected, found, hint }
+            let key = match key.strip_prefix("decode.") {
+                Some(name) => format!("teacher.search.{name}"),
+                None => format!("teacher.sampling.{key}"),
+            };
+            Error::Config { key, expected, found, hint }
         }
         other => other,
     }
